@@ -1,0 +1,50 @@
+"""Which chapters there are, and where their files lie. Their order is `_toc.yml`'s alone."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class UnknownChapter(ValueError):
+    """A chapter was asked for that the table of contents does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A course folder: `_toc.yml`, `solutions/`, `chapters/`, `tests/answers/`."""
+
+    root: Path = ROOT
+
+    def slugs(self) -> list[str]:
+        """The written chapters, in the order of the book: `["00-warm-up", "02-attention", ...]`."""
+        toc = yaml.safe_load((self.root / "_toc.yml").read_text(encoding="utf-8"))
+        files = [entry["file"] for part in toc["parts"] for entry in part["chapters"]]
+        return [Path(file).stem for file in files if file.startswith("chapters/")]
+
+    def resolve(self, name: str) -> str:
+        """The slug meant by `02`, `02-attention` or a path to one of the chapter's files.
+
+        Raises UnknownChapter when the table of contents has no such chapter.
+        """
+        stem = Path(name).stem
+        for slug in self.slugs():
+            if stem == slug or stem == slug.split("-")[0]:
+                return slug
+        known = ", ".join(self.slugs()) or "none yet"
+        raise UnknownChapter(f"there is no chapter {name!r}; written chapters: {known}")
+
+    def chosen(self, names: list[str]) -> list[str]:
+        """The slugs meant by `names`, or all of them when none is given."""
+        return [self.resolve(name) for name in names] if names else self.slugs()
+
+    def source(self, slug: str) -> Path:
+        return self.root / "solutions" / f"{slug}.md"
+
+    def notebook(self, slug: str) -> Path:
+        return self.root / "chapters" / f"{slug}.ipynb"
+
+    def answers(self, slug: str) -> Path:
+        return self.root / "tests" / "answers" / f"{slug.replace('-', '_')}.py"

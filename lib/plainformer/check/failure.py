@@ -1,0 +1,33 @@
+"""The one exception that checks raise, and how it reads."""
+
+from plainformer.messages import MISTAKES, RULES
+
+
+class CheckFailed(AssertionError):
+    """A check that did not pass.
+
+    `rule` is the rung of the ladder (a key of `messages.RULES`), `got` and `want` what was compared
+    there, `mistake` the key of a known mistake (in `messages.MISTAKES`) or None.
+    """
+
+    def __init__(self, rule: str, headline: str, rows: list[str], got=None, want=None):
+        super().__init__(headline)
+        self.rule, self.got, self.want = rule, got, want
+        self.headline, self.rows = headline, rows
+        self.mistake: str | None = None
+
+    def __str__(self) -> str:
+        """What is wrong, where, after which call, and the cause if it is known, or a next step."""
+        last = MISTAKES[self.mistake] if self.mistake else f"Next: {RULES[self.rule][1]}"
+        return "\n  ".join([self.headline, *self.rows, last])
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython prints: the message alone, since a traceback into this file helps nobody."""
+        return [f"Not yet. {self}"]
+
+
+def fail(rule: str, what: str, *, cause: BaseException | None = None, rows=(), **values):
+    """Raise CheckFailed with the catalogue's text for `rule`, filled with `what` and `values`."""
+    headline = RULES[rule][0].format(what=what, **values)
+    failed = CheckFailed(rule, headline, list(rows), values.get("got"), values.get("want"))
+    raise failed from cause
