@@ -9,6 +9,7 @@ import hashlib
 import logging
 import re
 import tempfile
+import warnings
 from pathlib import Path
 
 import nbformat
@@ -16,6 +17,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograde.chapters import Course
+from autograde.environment import programs_on_path
 from autograde.source import STUB, Cell, Chapter, load
 
 KERNEL = {
@@ -128,9 +130,11 @@ def _generate_assignment(root: Path, slug: str) -> None:
     config.ClearSolutions.text_stub = TEXT_STUB
     config.ClearSolutions.enforce_metadata = True
     config.GenerateAssignment.create_assignment = True
-    api = NbGraderAPI(config=config)
-    api.log.setLevel(logging.CRITICAL)
-    outcome = api.generate_assignment(slug, force=True, create=True)
-    api.gradebook.close()
+    with programs_on_path(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of nbgrader and its database layer, none of ours
+        api = NbGraderAPI(config=config)
+        api.log.setLevel(logging.CRITICAL)
+        outcome = api.generate_assignment(slug, force=True, create=True)
+        api.gradebook.close()
     if not outcome["success"]:
         raise RuntimeError(f"nbgrader could not release {slug}:\n{outcome.get('log', outcome)}")

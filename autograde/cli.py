@@ -9,6 +9,7 @@ from autograde.chapters import Course, UnknownChapter
 
 # Each module adds its commands to the parser; they are listed in the order of the work.
 COMMANDS = {
+    "autograde.check": ["check"],
     "autograde.audit": ["audit"],
 }
 

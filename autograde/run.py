@@ -118,6 +118,7 @@ class Engine:
 
     def _ask(self, request: dict) -> list[dict]:
         if self._process is None or self._process.poll() is not None:
+            self._stop()
             self._start()
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()

@@ -1,0 +1,193 @@
+"""What this machine has and lacks for the course, said plainly; nothing is changed.
+
+Protection against hostile submissions is reported as it is, not as it should be.
+"""
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from autograde.chapters import ROOT, Course
+from autograde.environment import BIN
+
+OLDEST_PYTHON = (3, 11)
+NEEDED = ("torch", "numpy", "einops", "nbgrader", "nbformat", "jupytext", "plainformer")
+FOR_THE_BOOK = ("jupyter-book", "transformers")
+FOR_THE_TESTS = ("pytest", "playwright", "beartype", "hypothesis")
+FREE_GIB = 2.0  # for a book and a class; the environment itself is there already
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at. `state` is ok, missing (something fails without it) or note."""
+
+    what: str
+    state: str
+    said: str
+    way_out: str = ""
+
+    def __str__(self) -> str:
+        hint = f"\n{'':<10}{self.way_out}" if self.way_out and self.state != "ok" else ""
+        return f"{self.state:<9} {self.what}: {self.said}{hint}"
+
+
+def examine(worker: Callable[[], str | None] | None = None) -> list[Finding]:
+    """Look at everything. `worker` starts the grading worker and returns what went wrong."""
+    return [
+        _python(),
+        *_packages(),
+        _alembic(),
+        _worker(worker or _start_worker),
+        *_chapters(),
+        _cache(),
+        _chromium(),
+        _space(),
+        *_protection(),
+    ]
+
+
+def _python() -> Finding:
+    wanted = ".".join(map(str, OLDEST_PYTHON))
+    ok = sys.version_info >= OLDEST_PYTHON
+    said = f"{platform.python_version()} in {sys.prefix}"
+    return Finding("Python", "ok" if ok else "missing", said, f"{wanted} or newer is needed")
+
+
+def _packages() -> Iterator[Finding]:
+    reinstall = "run `make`, or `pip install -e .` in the environment"
+    for name in NEEDED:
+        version = _version(name)
+        yield Finding(name, "ok" if version else "missing", version or "not installed", reinstall)
+    for names, extra, what in [
+        (FOR_THE_BOOK, "book", "needed to build the book"),
+        (FOR_THE_TESTS, "test", "needed to run the tests"),
+    ]:
+        absent = [name for name in names if not _version(name)]
+        said = f"not installed: {', '.join(absent)}; {what}" if absent else "installed"
+        yield Finding(
+            f"extra [{extra}]", "note" if absent else "ok", said, f"pip install -e '.[{extra}]'"
+        )
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _alembic() -> Finding:
+    """nbgrader starts it by name to make a gradebook; we put our own environment first."""
+    ours = shutil.which("alembic", path=str(BIN))
+    anywhere = ours or shutil.which("alembic")
+    said = anywhere or f"neither in {BIN} nor on PATH"
+    return Finding(
+        "alembic", "ok" if anywhere else "missing", said, "pip install -e . brings it with nbgrader"
+    )
+
+
+def _worker(start: Callable[[], str | None]) -> Finding:
+    trouble = start()
+    return Finding(
+        "grading worker",
+        "missing" if trouble else "ok",
+        trouble or "starts",
+        "the message above is its own; `pip install -e .` mends most",
+    )
+
+
+def _start_worker() -> str | None:
+    try:
+        from autograde.run import Engine
+
+        with Engine():
+            return None
+    except Exception as error:  # whatever it is, a doctor reports it
+        return f"{type(error).__name__}: {error}"
+
+
+def _chapters() -> Iterator[Finding]:
+    course = Course()
+    try:
+        slugs = course.slugs()
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        yield Finding("chapters", "missing", f"_toc.yml of {ROOT} cannot be read: {error}")
+        return
+    absent = [slug for slug in slugs if not course.source(slug).exists()]
+    said = f"no source for {', '.join(absent)}" if absent else f"{len(slugs)} written"
+    yield Finding("chapters", "missing" if absent else "ok", said, "git checkout solutions")
+
+
+def _cache() -> Finding:
+    """The folder of fetched files: what it holds, and whether it can be written to."""
+    cache = Path(os.environ.get("PLAINFORMER_CACHE") or "~/.cache/plainformer").expanduser()
+    folders = sorted(p.name for p in (cache / "assets").glob("*") if not p.name.startswith("."))
+    existing = next(p for p in [cache, *cache.parents] if p.exists())
+    if not os.access(existing, os.W_OK):
+        return Finding(
+            "cache", "note", f"{cache} cannot be written", "set PLAINFORMER_CACHE to another folder"
+        )
+    if not folders:
+        return Finding("cache", "note", f"{cache} holds no assets yet", "run `make assets`")
+    return Finding("cache", "ok", f"{cache} holds {', '.join(folders)}")
+
+
+def _chromium() -> Finding:
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    return Finding(
+        "Chromium",
+        "ok" if found else "note",
+        found or "not found; the tests of the pages need it, grading does not",
+        "apt-get install chromium, or `playwright install chromium`",
+    )
+
+
+def _space() -> Finding:
+    free = shutil.disk_usage(ROOT).free / 2**30
+    return Finding(
+        "disk space",
+        "ok" if free >= FREE_GIB else "note",
+        f"{free:.1f} GiB free at {ROOT}",
+        f"{FREE_GIB:g} GiB are comfortable for the book and a class",
+    )
+
+
+def _protection() -> Iterator[Finding]:
+    """What stands between a submission and this machine. Today: limits, and nothing else."""
+    if os.name == "posix" and hasattr(os, "fork"):
+        yield Finding("limits", "ok", "processor time, wall time and memory of every test")
+    else:
+        yield Finding("limits", "missing", "this system cannot fork; grade on Linux or in a VM")
+    yield Finding(
+        "isolation",
+        "note",
+        "none: an answer runs as you, sees your files and the network, and shares a process with "
+        "its tests",
+        "grade only people whom you trust, or on a machine that holds nothing else",
+    )
+    if getattr(os, "geteuid", lambda: 1)() == 0:
+        yield Finding("user", "note", "you are root, and so is every answer that you grade")
+
+
+def add_doctor(commands) -> None:
+    parser = commands.add_parser("doctor", help="what this machine has and lacks")
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.set_defaults(run=doctor)
+
+
+def doctor(args) -> int:
+    """Print one line a finding; return 1 when something is missing that grading needs."""
+    findings = examine()
+    if args.json:
+        print(json.dumps([asdict(finding) for finding in findings]))
+    else:
+        print("\n".join(map(str, findings)))
+    return 1 if any(finding.state == "missing" for finding in findings) else 0

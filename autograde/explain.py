@@ -1,0 +1,51 @@
+"""Everything the grader found in one submission: repairs, and each test with its message."""
+
+import json
+import sys
+
+from autograde.chapters import Course
+from autograde.plan import add_class_options, chosen_class
+
+
+def add_explain(commands) -> None:
+    parser = commands.add_parser("explain", help="what the grader found in one student's work")
+    add_class_options(parser)
+    parser.set_defaults(run=explain)
+
+
+def explain(args) -> int:
+    """Print the record of `--student`; return 1 when there is none, or it could not be graded."""
+    course, folder = Course(), chosen_class(args)
+    if args.student is None:
+        print("autograde explain needs --student ID", file=sys.stderr)
+        return 2
+    chosen = [course.resolve(name) for name in args.chapters] or [
+        slug for slug in folder.chapters(course) if args.student in folder.students(slug)
+    ]
+    records = [folder.read_record(args.student, slug) for slug in chosen]
+    if args.json:
+        print(json.dumps(records))
+    else:
+        for slug, record in zip(chosen, records, strict=True):
+            print("\n".join(_lines(slug, record)))
+    return 0 if records and all(record and record["graded"] for record in records) else 1
+
+
+def _printable(line: str) -> str:
+    """Without control characters, which an answer could use to rewrite the terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in line)
+
+
+def _lines(slug: str, record: dict | None) -> list[str]:
+    if record is None:
+        return [f"{slug}: not graded yet; run `python -m autograde grade`"]
+    if not record["graded"]:
+        return [f"{slug}: could not be graded: {record['reason']}"]
+    lines = [f"{slug}: {record['file']}, received {record['submitted']}"]
+    lines += [f"  repaired: {note}" for note in record["notes"]]
+    for test in record["tests"]:
+        got = test["points"] if test["state"] == "pass" else 0
+        lines.append(f"  {got:g}/{test['points']:g}  {test['test']}: {test['state']}")
+        lines += [f"       {_printable(line)}" for line in test["message"].splitlines()]
+    lines += [f"  {ident}: to be read by a person" for ident in record["written"]]
+    return lines

@@ -1,0 +1,307 @@
+"""Find each exercise's answer in a submission: by what a cell defines, more than by its label.
+
+What counts is what the learner saw on Run All: of several filled-in definitions, the last one that
+stands before the exercise's own tests. Metadata, points, tags and test cells of the submission are
+never believed; they only help to say what was repaired.
+"""
+
+import ast
+import builtins
+import re
+from dataclasses import dataclass, field
+
+from autograde.build import TEXT_STUB
+from autograde.intake import Sent, SentCell
+from autograde.source import HIDDEN, SOLUTION, Cell, Chapter, Exercise, cut
+from autograde.source import defined_names as _defined_names
+from autograde.source import used_names as _used_names
+
+UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+DEFINITION = re.compile(r"^(?:def|class)\s+(\w+)|^(\w+)\s*=", re.MULTILINE)
+MAGIC = re.compile(r"^(\s*)([%!].*|\?.*|.*\?)$")
+
+
+@dataclass(slots=True)
+class Extracted:
+    """What a submission holds for the grader: nothing in it is the learner's word about marks."""
+
+    answers: dict[str, str] = field(default_factory=dict)  # filled-in exercises only
+    written: dict[str, str] = field(default_factory=dict)  # filled-in written answers only
+    extra: tuple[str, ...] = ()  # the learner's own cells that the answers need, in order
+    notes: list[str] = field(default_factory=list)
+
+
+def extract(sent: Sent, chapter: Chapter) -> Extracted:
+    """Answers, written answers and helper cells of one submission, and a line for each repair."""
+    found = Extracted(notes=list(sent.notes))
+    code = [cell for cell in sent.cells if cell.kind != "markdown" or cell.grade_id]
+    cells = {cell.number: _runnable(cell, found.notes) for cell in code}
+    tests = {test.id: test for one in chapter.exercises.values() for test in one.tests}
+    places = _test_places(sent, tests)
+    _note_tampering(sent, tests, places, found.notes)
+    locked = {number for numbers in places.values() for number in numbers}
+    given = {_bare(cell.text) for cell in chapter.cells if cell.role in ("setup", "demo")}
+    own = {
+        number: source
+        for number, source in cells.items()
+        if number not in locked and _bare(source) not in given and source.strip()
+    }
+    by_number = {cell.number: cell for cell in sent.cells}
+    answering: dict[int, str] = {}
+    for exercise in chapter.exercises.values():
+        if (chosen := _choose(exercise, own, by_number, places, found.notes)) is not None:
+            found.answers[exercise.id] = answering[chosen] = own[chosen]
+    helpers = {
+        number: _without_given(source, chapter)
+        for number, source in own.items()
+        if number not in answering and by_number[number].kind == "code"
+    }
+    found.extra = _needed(answering, helpers, chapter)
+    _written(sent, chapter, found)
+    return found
+
+
+# Which cell answers an exercise
+
+
+def _choose(
+    exercise: Exercise,
+    own: dict[int, str],
+    by_number: dict[int, SentCell],
+    places: dict[str, list[int]],
+    notes: list[str],
+) -> int | None:
+    """The number of the cell to grade, or None where the exercise was not attempted."""
+    stub = _bare(exercise.cell.stub_text)
+
+    def blank(source: str) -> bool:
+        return _bare(source) == stub or _is_stub_of(source, exercise)
+
+    labelled = [n for n in own if by_number[n].grade_id == exercise.id]
+    others = [n for n in own if n not in labelled]
+    defining = [n for n in own if exercise.defines <= _names(own[n])]
+    filled = [n for n in defining if not blank(own[n])]
+    # Another exercise's cell may hold this answer too, but only when nothing else does.
+    loose = [n for n in filled if n in labelled or by_number[n].grade_id is None] or filled
+    whole = [n for n in loose if _compiles(own[n])] or loose
+    if not whole:
+        whole = [n for n in labelled if not blank(own[n])]
+        if not whole:
+            if not labelled and not defining:
+                notes.append(f"{exercise.id}: its cell is missing")
+            return None
+    last_test = max((n for test in exercise.tests for n in places[test.id]), default=None)
+    before = [n for n in whole if last_test is None or n < last_test]
+    chosen = (before or whole)[-1]
+    if len(whole) > 1:
+        listed = ", ".join(map(str, whole))
+        notes.append(
+            f"{exercise.id}: filled in in cells {listed}; graded cell {chosen}, the one that its "
+            "tests meet when the notebook runs from top to bottom"
+        )
+    elif chosen in others:
+        notes.append(f"{exercise.id}: found in cell {chosen} by the name it defines")
+    return chosen
+
+
+def _is_stub_of(source: str, exercise: Exercise) -> bool:
+    """True when every function that the exercise asks for still only raises NotImplementedError."""
+    try:
+        body = ast.parse(source).body
+    except UNPARSABLE:
+        return False
+    asked = [
+        node for node in body if isinstance(node, ast.FunctionDef) and node.name in exercise.defines
+    ]
+    return bool(asked) and all(_only_raises(node) for node in asked)
+
+
+def _only_raises(function: ast.FunctionDef) -> bool:
+    rest = [
+        node
+        for node in function.body
+        if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    ]
+    return len(rest) == 1 and ast.unparse(rest[0]).startswith("raise NotImplementedError")
+
+
+# The learner's own cells
+
+
+def _needed(answers: dict[int, str], helpers: dict[int, str], chapter: Chapter) -> tuple[str, ...]:
+    """The learner's cells that answers need, and the cells that those need; never all of them.
+
+    A scratch cell that no answer needs is not run: it could hang, and it can prove nothing. An
+    answer that other answers call is needed by them, so it comes along too.
+    """
+    known = set(dir(builtins)).union(*(_names(cell.text) for cell in chapter.setup))
+    asked = set().union(*(exercise.defines for exercise in chapter.exercises.values()))
+    wanted = set().union(*(_free(source) for source in answers.values())) - known
+    chosen: set[int] = set()
+    while True:
+        more = {
+            number
+            for number, source in helpers.items()
+            if _names(source) & (wanted - asked) or (_stars(source) and wanted - asked)
+        } | {number for number, source in answers.items() if _names(source) & wanted}
+        if more <= chosen:
+            both = {**helpers, **answers}
+            return tuple(both[number] for number in sorted(chosen))
+        chosen |= more
+        wanted |= set().union(*(_free(helpers.get(number, "")) for number in more)) - known
+
+
+def _without_given(source: str, chapter: Chapter) -> str:
+    """Only the learner's own lines of a given cell that was added to: a demo is never run."""
+    try:
+        body = ast.parse(source).body
+    except UNPARSABLE:
+        return source
+    given = {
+        ast.dump(node)
+        for cell in chapter.cells
+        if cell.kind == "code" and cell.role in ("setup", "demo") and _compiles(cell.text)
+        for node in ast.parse(cell.text).body
+    }
+    kept = [node for node in body if ast.dump(node) not in given]
+    return source if len(kept) == len(body) else "\n".join(map(ast.unparse, kept))
+
+
+def _free(source: str) -> set[str]:
+    try:
+        return _used_names(source) - (_defined_names(source) - _changed(source))
+    except UNPARSABLE:
+        return set()
+
+
+def _changed(source: str) -> set[str]:
+    """Names that a cell both reads and rebinds, as in `total += 1`: they come from elsewhere."""
+    return {
+        node.target.id
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
+    }
+
+
+def _stars(source: str) -> bool:
+    return bool(re.search(r"^\s*from\s+\S+\s+import\s+\*", source, re.MULTILINE))
+
+
+def _names(source: str) -> set[str]:
+    """Names bound at top level; where the cell does not parse, what looks like a definition."""
+    try:
+        return _defined_names(source)
+    except UNPARSABLE:
+        return {first or second for first, second in DEFINITION.findall(source)}
+
+
+def _compiles(source: str) -> bool:
+    try:
+        ast.parse(source)
+    except UNPARSABLE:
+        return False
+    return True
+
+
+def _runnable(cell: SentCell, notes: list[str]) -> str:
+    """The cell as plain Python: notebook magics become `pass`, if nothing else stops it parsing."""
+    if _compiles(cell.source) or cell.kind == "markdown":
+        return cell.source
+    lines, count = [], 0
+    for line in cell.source.split("\n"):
+        magic = MAGIC.match(line)
+        lines.append(f"{magic[1]}pass  # {magic[2]}" if magic else line)
+        count += bool(magic)
+    plain = "\n".join(lines)
+    if not count or not _compiles(plain):
+        return cell.source
+    notes.append(f"cell {cell.number}: {count} notebook command(s) (% or !) were not run")
+    return plain
+
+
+def _bare(source: str) -> str:
+    """What a cell does, for comparing: comments, blank lines and layout do not count."""
+    try:
+        return ast.dump(ast.parse(source))
+    except UNPARSABLE:
+        return "\n".join(line.rstrip() for line in source.strip().splitlines())
+
+
+# The submission's own tests: never run, but their places and changes tell something
+
+
+def _test_places(sent: Sent, tests: dict[str, Cell]) -> dict[str, list[int]]:
+    """Where each test stands in the submission, by its label or, where that is gone, its text."""
+    by_text = {_bare(test.visible_text): ident for ident, test in tests.items()}
+    places: dict[str, list[int]] = {ident: [] for ident in tests}
+    for cell in sent.cells:
+        ident = cell.grade_id if cell.grade_id in tests else by_text.get(_bare(cell.source))
+        if ident is not None and cell.source.strip():
+            places[ident].append(cell.number)
+    return places
+
+
+def _note_tampering(
+    sent: Sent, tests: dict[str, Cell], places: dict[str, list[int]], notes: list[str]
+) -> None:
+    if sent.cells and not any(cell.grade_id for cell in sent.cells):
+        notes.append(
+            "the notebook has lost its metadata (Colab and some editors drop it); "
+            "answers were found by the names they define"
+        )
+    by_number = {cell.number: cell for cell in sent.cells}
+    for ident, test in tests.items():
+        here = [by_number[number] for number in places[ident]]
+        if not here:
+            notes.append(f"{ident}: the test was deleted; the original was run")
+        elif any(_bare(cell.source) != _bare(test.visible_text) for cell in here):
+            notes.append(f"{ident}: the test was edited; the original was run")
+        points = [cell.points for cell in here if cell.points not in (None, test.header["points"])]
+        if points:
+            notes.append(f"{ident}: its points were changed to {points[0]!r}; ignored")
+    skips = [cell.number for cell in sent.cells if "skip-execution" in cell.tags]
+    if skips:
+        notes.append(f"{len(skips)} cell(s) carry the tag skip-execution; ignored")
+
+
+# Written answers
+
+
+def _written(sent: Sent, chapter: Chapter, found: Extracted) -> None:
+    for cell in chapter.written:
+        stub = _plain(cut(cut(cell.text, HIDDEN, None), SOLUTION, TEXT_STUB))
+        labelled = [sent_cell for sent_cell in sent.cells if sent_cell.grade_id == cell.id]
+        texts = [c.source for c in labelled if _plain(c.source) not in ("", stub)]
+        if not texts:
+            texts = [
+                text for text in _between(cell, sent, chapter) if _plain(text) not in ("", stub)
+            ]
+            texts = ["\n\n".join(texts)] if texts else []
+            if texts:
+                found.notes.append(f"{cell.id}: the answer was found by its place")
+        elif len(texts) > 1:
+            found.notes.append(f"{cell.id}: filled in {len(texts)} times; the last one counts")
+        if texts:
+            found.written[cell.id] = texts[-1]
+
+
+def _between(written: Cell, sent: Sent, chapter: Chapter) -> list[str]:
+    """The learner's text between the given cells that stand before and after a written answer."""
+    before, after = chapter.cells[written.index - 1], chapter.cells[written.index + 1 :][:1]
+    given = {_plain(cell.text) for cell in chapter.cells}
+    texts, inside = [], False
+    for cell in sent.cells:
+        plain = _plain(cell.source)
+        if plain == _plain(before.text):
+            inside, texts = True, []
+        elif after and plain == _plain(after[0].text):
+            break
+        elif inside and plain in given:
+            inside = False
+        elif inside and cell.kind != "code" and cell.grade_id is None:
+            texts.append(cell.source)
+    return texts
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())

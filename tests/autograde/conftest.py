@@ -1,0 +1,127 @@
+"""A chapter, a class and an engine small enough to see through, for the tests of the grader."""
+
+import copy
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograde.build import student_notebook
+from autograde.chapters import Course
+from autograde.plan import ClassFolder
+from autograde.run import Verdict
+from autograde.source import load
+
+EXAMPLE = "90-example"
+
+
+@pytest.fixture(scope="session")
+def course():
+    """A course with one chapter: 90-example, two exercises and one written answer."""
+    return Course(Path(__file__).parent / "data")
+
+
+@pytest.fixture(scope="session")
+def chapter(course):
+    return load(EXAMPLE, course.root)
+
+
+@pytest.fixture(scope="session")
+def fresh_release(chapter):
+    return student_notebook(chapter)
+
+
+@pytest.fixture
+def released(fresh_release):
+    """The students' notebook of the example; a test may do with it what it likes."""
+    return copy.deepcopy(fresh_release)
+
+
+def _cell_of(notebook, ident):
+    return next(
+        c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade_id") == ident
+    )
+
+
+@pytest.fixture
+def cell_of():
+    """The first cell with this grade id: cell_of(notebook, "90-double")."""
+    return _cell_of
+
+
+@pytest.fixture
+def filled(released):
+    """Fill in exercises and written answers: filled(double="source", why="text")."""
+
+    def fill(**answers):
+        notebook = copy.deepcopy(released)
+        for name, source in answers.items():
+            _cell_of(notebook, f"90-{name.replace('_', '-')}").source = source
+        return notebook
+
+    return fill
+
+
+class PretendEngine:
+    """Judges by a look at the text: `wrong` fails, `explode` breaks the engine, else it passes."""
+
+    started = 0
+
+    def __init__(self):
+        type(self).started += 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def run(self, chapter, answers, *, exercises=None, visible_only=False, extra=()):
+        if any("explode" in source for source in answers.values()):
+            raise RuntimeError("the worker ended")
+        return {
+            test.id: self._verdict(test, exercise.id, answers.get(exercise.id))
+            for exercise in chapter.exercises.values()
+            for test in exercise.tests
+        }
+
+    def _verdict(self, test, exercise, answer):
+        points = float(test.header["points"])
+        if answer is None:
+            return Verdict(test.id, exercise, points, "not written", "this is not written yet")
+        if "wrong" in answer:
+            return Verdict(test.id, exercise, points, "fail", "expected 6, got 9", "values")
+        return Verdict(test.id, exercise, points, "pass")
+
+
+@pytest.fixture
+def engine():
+    """A fresh PretendEngine class: `engine.started` counts how often it was started."""
+    return type("FreshEngine", (PretendEngine,), {"started": 0})
+
+
+@pytest.fixture
+def class_of(tmp_path):
+    """A class folder with one notebook a student: class_of(ada=notebook, bob=b"not a notebook")."""
+
+    def make(**students):
+        folder = ClassFolder(tmp_path / "a class")
+        for student, notebook in students.items():
+            home = folder.submission(student, EXAMPLE)
+            home.mkdir(parents=True, exist_ok=True)
+            data = notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode()
+            (home / f"{EXAMPLE}.ipynb").write_bytes(data)
+        return folder
+
+    return make
+
+
+@pytest.fixture
+def own_cell():
+    """A cell that the learner added."""
+    return lambda source, kind="code": (
+        nbformat.v4.new_code_cell(source)
+        if kind == "code"
+        else nbformat.v4.new_markdown_cell(source)
+    )

@@ -1,0 +1,94 @@
+"""The builder: what students get, that nothing leaks, that a rebuild is the same byte for byte."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from autograde.build import instructor_notebook, release, student_bytes
+from autograde.chapters import Course
+from autograde.source import STUB, load
+
+EXAMPLE = Path(__file__).parent / "data"
+
+
+@pytest.fixture(scope="module")
+def chapter():
+    return load("90-example", EXAMPLE)
+
+
+@pytest.fixture(scope="module")
+def student(chapter):
+    return json.loads(student_bytes(chapter))
+
+
+def cells(notebook, **wanted):
+    def ours(cell):
+        return cell["metadata"].get("plainformer", {})
+
+    return [c for c in notebook["cells"] if wanted.items() <= ours(c).items()]
+
+
+def text(cell) -> str:
+    return "".join(cell["source"])
+
+
+def test_a_rebuild_is_the_same_byte_for_byte(chapter):
+    assert student_bytes(chapter) == student_bytes(load("90-example", EXAMPLE))
+
+
+def test_students_get_the_stub_and_the_visible_tests_only(student):
+    [double] = cells(student, exercise="90-double", role="exercise")
+    assert text(double).endswith(STUB)
+    whole = json.dumps(student)
+    assert "canary_of_the_hidden_test" not in whole
+    assert "They sum over different axes" not in whole
+    assert "BEGIN SOLUTION" not in whole
+    assert "jupytext" not in whole
+
+
+def test_the_instructor_sees_everything(chapter):
+    whole = "\n".join(cell.source for cell in instructor_notebook(chapter).cells)
+    assert "canary_of_the_hidden_test" in whole
+    assert "return 2 * x" in whole
+    assert "They sum over different axes" in whole
+
+
+def test_graded_cells_carry_nbgraders_metadata(student):
+    [test] = cells(student, test="90-double-general")
+    grading = test["metadata"]["nbgrader"]
+    assert grading["schema_version"] == 3
+    assert (grading["grade"], grading["locked"], grading["solution"]) == (True, True, False)
+    assert (grading["grade_id"], grading["points"]) == ("90-double-general", 2.0)
+    [why] = cells(student, role="written")
+    assert why["metadata"]["nbgrader"]["grade"]
+    assert why["metadata"]["nbgrader"]["solution"]
+
+
+def test_run_all_goes_on_after_an_unwritten_answer(student):
+    for role in ("exercise", "test"):
+        for cell in cells(student, role=role):
+            assert cell["metadata"]["tags"] == ["raises-exception"]
+
+
+def test_no_cell_is_tagged_to_be_skipped(student):
+    assert "skip-execution" not in json.dumps(student)
+
+
+def test_labels_move_into_the_metadata(student):
+    assert "(ch-example)=" not in "".join(map(text, student["cells"]))
+    assert cells(student, label="ch-example")
+
+
+def test_hints_are_folded(student):
+    [hint] = cells(student, role="hint")
+    assert text(hint).startswith('<details class="hint">\n<summary>Hint 1</summary>')
+
+
+def test_release_writes_once_and_then_leaves_the_file_alone(tmp_path, chapter):
+    (tmp_path / "solutions").mkdir()
+    (tmp_path / "solutions" / "90-example.md").write_text(chapter.path.read_text())
+    course = Course(tmp_path)
+    assert release("90-example", course)
+    assert not release("90-example", course)
+    assert course.notebook("90-example").read_bytes() == student_bytes(chapter)

@@ -1,0 +1,142 @@
+"""The engine on real processes: verdicts, accidents, limits, and that one hurts no other."""
+
+from pathlib import Path
+
+import pytest
+
+from autograde.lint import forbidden
+from autograde.run import Engine, Limits
+from autograde.source import load
+
+EXAMPLE = Path(__file__).parent / "data"
+RIGHT = "def double(x):\n    return 2 * x"
+
+
+@pytest.fixture(scope="module")
+def chapter():
+    return load("90-example", EXAMPLE)
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with Engine(Limits(cpu=1, wall=4, memory=1.0, timeouts=3)) as running:
+        yield running
+
+
+@pytest.fixture
+def run(engine, chapter):
+    def judge(source: str, **options):
+        verdicts = engine.run(chapter, {"90-double": source}, exercises=["90-double"], **options)
+        return list(verdicts.values())
+
+    return judge
+
+
+def states(verdicts) -> list[str]:
+    return [verdict.state for verdict in verdicts]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        RIGHT,
+        "double = lambda x: x + x",
+        "import sys, warnings\n" + RIGHT + "\nprint('to stderr', file=sys.stderr)",
+        "%matplotlib inline\n!ls\n" + RIGHT,
+        RIGHT + "\ndouble('a', 'b')  # a scratch line that stops the cell, after the answer",
+        RIGHT + "\nNone + 1",
+    ],
+)
+def test_right_answers_get_all_points(run, source):
+    assert states(run(source)) == ["pass", "pass"]
+    assert sum(verdict.score for verdict in run(source)) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "state", "words"),
+    [
+        ("def double(x):\n    return x", "fail", "expected 6, got 3"),
+        ("def double(x):\n    return None", "fail", "forget to return"),
+        ("def double(x):\n    raise NotImplementedError", "not written", ""),
+        ("def double(x)\n    return 2 * x", "error", "SyntaxError"),
+        ("def other(x):\n    return 2 * x", "error", "'double' is not defined"),
+        ("raise RuntimeError('by the learner')", "error", "by the learner"),
+        ("import sys\nsys.exit(0)", "error", "SystemExit"),
+        ("import os\nos._exit(0)", "killed", "ended the whole process"),
+        ("import os\ndef double(x):\n    os.kill(os.getpid(), 9)", "killed", "SIGKILL"),
+        ("def double(x):\n    while True: pass", "timeout", "endless loop"),
+        ("while True: pass", "timeout", "endless loop"),
+        ("import time\ndef double(x):\n    time.sleep(99)", "timeout", "did not come back"),
+        ("def double(x):\n    return bytearray(5 * 2**30)", "error", "MemoryError"),
+    ],
+)
+def test_wrong_answers_and_accidents_are_told_apart(run, source, state, words):
+    verdicts = run(source)
+    assert set(states(verdicts)) == {state}
+    assert all(verdict.score == 0 for verdict in verdicts)
+    assert words in verdicts[0].message
+
+
+def test_an_accident_in_one_test_leaves_the_others_their_points(run):
+    source = "import os\ndef double(x):\n    return 2 * x if x == 3 else os._exit(1)"
+    assert states(run(source)) == ["pass", "killed"]
+    source = "import os\ndef double(x):\n    return 2 * x if x != 3 else os._exit(1)"
+    assert states(run(source)) == ["killed", "pass"]
+
+
+def test_only_visible_parts_are_run_when_asked(run):
+    source = "def double(x):\n    return {3: 6, 5: 10}[x]"
+    assert states(run(source, visible_only=True)) == ["pass", "pass"]
+    assert states(run(source)) == ["pass", "error"]
+
+
+def test_helper_cells_are_run_first_and_forgiven_when_broken(run):
+    source = "def double(x):\n    return twice(x)"
+    extra = ["def twice(x):\n    return 2 * x", "None + 1"]
+    assert states(run(source, extra=extra)) == ["pass", "pass"]
+
+
+def test_a_missing_answer_is_the_stub(engine, chapter):
+    verdicts = engine.run(chapter, {})
+    assert set(states(verdicts.values())) == {"not written"}
+
+
+def test_exercises_do_not_see_each_other(engine, chapter):
+    answers = {
+        "90-double": RIGHT + "\ntorch.Tensor.mean = None",
+        "90-row-means": "def row_means(x):\n    return x.mean(-1)",
+    }
+    assert set(states(engine.run(chapter, answers).values())) == {"pass"}
+
+
+def test_random_numbers_are_the_same_in_every_run(run):
+    source = "def double(x):\n    return torch.rand(1).item()"
+    assert [v.message for v in run(source)] == [v.message for v in run(source)]
+
+
+def test_after_three_timeouts_the_rest_is_not_tried(engine, chapter):
+    with Engine(Limits(cpu=1, wall=1, timeouts=1)) as impatient:
+        loop = {"90-double": "def double(x):\n    while True: pass"}
+        verdicts = impatient.run(chapter, loop)
+    assert set(states(verdicts.values())) == {"timeout"}
+    assert "not tried" in verdicts["90-row-means-by-hand"].message
+
+
+def test_a_dead_worker_is_replaced(engine, chapter):
+    engine._process.kill()
+    engine._process.wait()
+    assert set(states(engine.run(chapter, {"90-double": RIGHT}).values())) >= {"pass"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "used"),
+    [
+        ("def f(x):\n    return torch.softmax(x, -1)", ["softmax", "torch.softmax"]),
+        ("def f(x):\n    return x.softmax(-1)", ["softmax"]),
+        ("from torch import softmax as s", ["softmax", "torch.softmax"]),
+        ("def f(x):\n    return x  # softmax", []),
+        ("def f(x:", []),
+    ],
+)
+def test_forbidden_names_are_found_in_code_only(answer, used):
+    assert forbidden(answer, ("softmax", "torch.softmax")) == used
