@@ -18,6 +18,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograde.chapters import Course
 from autograde.environment import programs_on_path
+from autograde.plain_markdown import plain
 from autograde.source import STUB, Cell, Chapter, load
 
 KERNEL = {
@@ -67,21 +68,36 @@ def release(slug: str, course: Course | None = None) -> bool:
     return True
 
 
+def site_texts(chapter: Chapter) -> dict[str, str]:
+    """For the site's copy: the source's own Markdown by cell id, with citations and labels."""
+    return {
+        _cell_id(cell, chapter): _folded(cell, cell.text) if cell.role == "hint" else cell.text
+        for cell in chapter.cells
+        if cell.kind == "markdown" and cell.role in ("text", "hint")
+    }
+
+
 def _cell(cell: Cell, chapter: Chapter) -> NotebookNode:
-    make = new_code_cell if cell.kind == "code" else new_markdown_cell
-    label = re.match(r"\(([a-z0-9-]+)\)=\n", cell.text) if cell.kind == "markdown" else None
-    text = _folded(cell) if cell.role == "hint" else cell.text[label.end() if label else 0 :]
-    node = make(text, id=_cell_id(cell, chapter))
+    node = _code_or_markdown(cell, chapter)
     node.metadata.update({k: v for k, v in cell.header.items() if k in ("tags", "mystnb")})
     if cell.role != "text":
         shown = {key: cell.header[key] for key in SHOWN if key in cell.header}
         if cell.role == "test":
             shown["exercise"] = _owner(cell, chapter)
         node.metadata["plainformer"] = {**shown, "role": cell.role}
-    if label:  # JupyterLab would print it; the site's copy puts it back
-        node.metadata.setdefault("plainformer", {})["label"] = label[1]
     if cell.role in ("setup", "exercise", "test", "written"):
         node.metadata["nbgrader"] = _nbgrader(cell)
+    return node
+
+
+def _code_or_markdown(cell: Cell, chapter: Chapter) -> NotebookNode:
+    ident = _cell_id(cell, chapter)
+    if cell.kind == "code":
+        return new_code_cell(cell.text, id=ident)
+    text, attached = plain(cell.text, chapter.path.parent.parent)
+    node = new_markdown_cell(_folded(cell, text) if cell.role == "hint" else text, id=ident)
+    if attached:
+        node["attachments"] = NotebookNode(attached)
     return node
 
 
@@ -104,9 +120,9 @@ def _nbgrader(cell: Cell) -> dict:
     }
 
 
-def _folded(cell: Cell) -> str:
+def _folded(cell: Cell, text: str) -> str:
     number = cell.header.get("hint", 1)
-    return f'<details class="hint">\n<summary>Hint {number}</summary>\n\n{cell.text}\n\n</details>'
+    return f'<details class="hint">\n<summary>Hint {number}</summary>\n\n{text}\n\n</details>'
 
 
 def _cell_id(cell: Cell, chapter: Chapter) -> str:

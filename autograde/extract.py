@@ -10,7 +10,9 @@ import builtins
 import re
 from dataclasses import dataclass, field
 
-from autograde.build import TEXT_STUB
+from nbformat import NotebookNode
+
+from autograde.build import STUB, TEXT_STUB, instructor_notebook
 from autograde.intake import Sent, SentCell
 from autograde.source import HIDDEN, SOLUTION, Cell, Chapter, Exercise, cut
 from autograde.source import defined_names as _defined_names
@@ -267,9 +269,15 @@ def _note_tampering(
 # Written answers
 
 
+def released_text(node: NotebookNode) -> str:
+    """What students get for a cell of the instructor's notebook: no solution, no hidden test."""
+    stub = STUB if node.cell_type == "code" else TEXT_STUB
+    return cut(cut(node.source, HIDDEN, None), SOLUTION, stub)
+
+
 def _written(sent: Sent, chapter: Chapter, found: Extracted) -> None:
     for cell in chapter.written:
-        stub = _plain(cut(cut(cell.text, HIDDEN, None), SOLUTION, TEXT_STUB))
+        stub = _plain(released_text(instructor_notebook(chapter).cells[cell.index]))
         labelled = [sent_cell for sent_cell in sent.cells if sent_cell.grade_id == cell.id]
         texts = [c.source for c in labelled if _plain(c.source) not in ("", stub)]
         if not texts:
@@ -287,14 +295,14 @@ def _written(sent: Sent, chapter: Chapter, found: Extracted) -> None:
 
 def _between(written: Cell, sent: Sent, chapter: Chapter) -> list[str]:
     """The learner's text between the given cells that stand before and after a written answer."""
-    before, after = chapter.cells[written.index - 1], chapter.cells[written.index + 1 :][:1]
-    given = {_plain(cell.text) for cell in chapter.cells}
+    given = [_plain(released_text(node)) for node in instructor_notebook(chapter).cells]
+    before, after = given[written.index - 1], given[written.index + 1 :][:1]
     texts, inside = [], False
     for cell in sent.cells:
         plain = _plain(cell.source)
-        if plain == _plain(before.text):
+        if plain == before:
             inside, texts = True, []
-        elif after and plain == _plain(after[0].text):
+        elif [plain] == after:
             break
         elif inside and plain in given:
             inside = False

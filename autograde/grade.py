@@ -56,12 +56,13 @@ def grade_chapter(
     course = course or Course()
     outcome = Outcome(load(slug, course.root))
     ours = source_digest(course, slug)
+    in_book = set(recording.scores(folder, slug))
     waiting: dict[str, str] = {}
     for one in folder.students(slug):
         if student is not None and one != student:
             continue
         digest = f"{ours}:{submission_digest(folder.submission(one, slug))}"
-        if not again and _is_graded(folder, one, slug, digest):
+        if not again and one in in_book and _is_graded(folder, one, slug, digest):
             outcome.unchanged.append(one)
         else:
             waiting[one] = digest
@@ -138,7 +139,6 @@ def _is_graded(folder: ClassFolder, student: str, slug: str, digest: str) -> boo
         and record.get("digest") == digest
         and record.get("graded") is True
         and folder.autograded(student, slug).exists()
-        and folder.gradebook.exists()
     )
 
 

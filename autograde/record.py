@@ -10,6 +10,7 @@ import contextlib
 import datetime
 import json
 import os
+import re
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
@@ -21,9 +22,9 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 
-from autograde.build import STUB, TEXT_STUB, instructor_notebook, student_notebook
+from autograde.build import instructor_notebook, student_notebook
 from autograde.environment import programs_on_path
-from autograde.extract import Extracted
+from autograde.extract import Extracted, released_text
 from autograde.plan import ClassFolder, write
 from autograde.run import Verdict
 from autograde.source import Chapter
@@ -106,13 +107,10 @@ def _save_cells(book: "Gradebook", chapter: Chapter, instructor: NotebookNode) -
     )
     cells = [cell for cell in instructor.cells if "nbgrader" in cell.metadata]
     _forget_cells(book, notebook, {cell.metadata.nbgrader.grade_id for cell in cells}, slug)
-    stubs = {cell.id: cell.stub_text for cell in chapter.cells}
     for cell in cells:
         ident = cell.metadata.nbgrader.grade_id
         graded, solution = is_grade(cell), is_solution(cell)
-        cell.source = stubs[ident] if solution else cell.source
-        if solution and cell.cell_type == "markdown":
-            cell.source = cell.source.replace(STUB, TEXT_STUB)
+        cell.source = released_text(cell) if solution else cell.source
         if graded:
             made = book.update_or_create_grade_cell(
                 ident,
@@ -220,17 +218,13 @@ def autograded_notebook(
     from nbgrader.utils import compute_checksum
 
     notebook = instructor_notebook(chapter)
-    given = {cell.id: cell for cell in chapter.cells}
     for node in notebook.cells:
         meta = node.metadata.get("nbgrader")
         if meta is None:
             continue
         ident = meta.grade_id
-        stub = given[ident].stub_text
-        if node.cell_type == "markdown":
-            stub = stub.replace(STUB, TEXT_STUB)
         if meta.solution:
-            node.source = stub
+            node.source = stub = released_text(node)
             meta.checksum = compute_checksum(node)  # of the stub: nbgrader's mark of a blank answer
             node.source = {**found.answers, **found.written}.get(ident, stub)
         else:
@@ -298,6 +292,7 @@ def submitted_at(path: Path) -> tuple[datetime.datetime, list[str]]:
     if not stamp.is_file() or stamp.is_symlink():
         return fallback, []
     text = stamp.read_text(encoding="utf-8", errors="replace").strip()
+    text = re.sub(r" ([+-]\d)", r"\1", text)  # nbgrader would take " +0200" for 200 seconds
     try:
         return parse_utc(text).replace(tzinfo=datetime.UTC), []
     except (ValueError, OverflowError, AttributeError):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autograde.build import instructor_notebook, release, student_bytes
+from autograde.build import instructor_notebook, release, site_texts, student_bytes
 from autograde.chapters import Course
 from autograde.source import STUB, load
 
@@ -75,9 +75,11 @@ def test_no_cell_is_tagged_to_be_skipped(student):
     assert "skip-execution" not in json.dumps(student)
 
 
-def test_labels_move_into_the_metadata(student):
+def test_labels_are_for_the_site_only(student, chapter):
     assert "(ch-example)=" not in "".join(map(text, student["cells"]))
-    assert cells(student, label="ch-example")
+    originals = site_texts(chapter)
+    [title] = [cell["id"] for cell in student["cells"] if "# An example\n" in text(cell)]
+    assert originals[title].startswith("(ch-example)=\n# An example")
 
 
 def test_hints_are_folded(student):

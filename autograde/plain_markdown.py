@@ -1,0 +1,66 @@
+"""Make a chapter's Markdown readable where MyST is not known: JupyterLab, VS Code, Colab.
+
+The site understands citations, cross references and pictures in `_static/`; a notebook that was
+downloaded alone understands none of them. So the student notebook gets words and attached pictures
+in their place, and the site's copy gets the source's text back (`build.site_texts`).
+"""
+
+import base64
+import re
+from functools import cache
+from pathlib import Path
+
+LABEL = re.compile(r"\A\(([a-z0-9-]+)\)=\n")
+CITATION = re.compile(r"\{cite:([pt])\}`([^`]+)`")
+REFERENCE = re.compile(r"\{(?:doc|ref|term|numref)\}`([^`<]+?)\s*<[^`>]+>`")
+BARE_REFERENCE = re.compile(r"\{(?:doc|ref|term|numref|eq)\}`([^`<]+)`")
+PICTURE = re.compile(r"!\[([^\]]*)\]\((?:\.\./)?(_static/[^)]+)\)")
+KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
+
+
+def plain(text: str, root: Path) -> tuple[str, dict]:
+    """The text in plain Markdown, and the pictures to attach to its cell (name -> MIME bundle)."""
+    attached: dict[str, dict[str, str]] = {}
+
+    def attach(found: re.Match) -> str:
+        path = root / found[2]
+        data = base64.b64encode(path.read_bytes()).decode()
+        attached[path.name] = {KINDS[path.suffix]: data}
+        return f"![{found[1]}](attachment:{path.name})"
+
+    def cite(found: re.Match) -> str:
+        names = [_author_and_year(key.strip(), root) for key in found[2].split(",")]
+        if found[1] == "t":
+            return " and ".join(f"{authors} ({year})" for authors, year in names)
+        return "(" + "; ".join(f"{authors}, {year}" for authors, year in names) + ")"
+
+    text = LABEL.sub("", text)
+    text = CITATION.sub(cite, text)
+    text = REFERENCE.sub(r"\1", text)
+    if found := BARE_REFERENCE.search(text):
+        raise ValueError(
+            f"{found[0]} has no words of its own, which a notebook needs; "
+            "write it as {ref}`words <target>`"
+        )
+    return PICTURE.sub(attach, text), attached
+
+
+def _author_and_year(key: str, root: Path) -> tuple[str, str]:
+    entries = _bibliography(root / "references.bib")
+    if key not in entries:
+        raise ValueError(f"the citation {key!r} is not in references.bib; add it there")
+    return entries[key]
+
+
+@cache
+def _bibliography(path: Path) -> dict[str, tuple[str, str]]:
+    from pybtex.database import parse_file
+    from pybtex.richtext import Text
+
+    entries = {}
+    for key, entry in parse_file(str(path)).entries.items():
+        people = entry.persons.get("author") or entry.persons.get("editor") or []
+        last = [str(Text.from_latex(" ".join(p.prelast_names + p.last_names))) for p in people]
+        authors = f"{last[0]} et al." if len(last) > 2 else " and ".join(last) or key
+        entries[key] = (authors, entry.fields.get("year", "no year"))
+    return entries
