@@ -49,7 +49,7 @@ def extract(sent: Sent, chapter: Chapter) -> Extracted:
         if number not in locked and _bare(source) not in given and source.strip()
     }
     by_number = {cell.number: cell for cell in sent.cells}
-    answering: dict[int, str] = {}
+    answering: dict[int, str] = {}  # cell number -> source
     for exercise in chapter.exercises.values():
         if (chosen := _choose(exercise, own, by_number, places, found.notes)) is not None:
             found.answers[exercise.id] = answering[chosen] = own[chosen]
@@ -101,7 +101,7 @@ def _choose(
             f"{exercise.id}: filled in in cells {listed}; graded cell {chosen}, the one that its "
             "tests meet when the notebook runs from top to bottom"
         )
-    elif chosen in others:
+    elif chosen in others and any(cell.grade_id for cell in by_number.values()):
         notes.append(f"{exercise.id}: found in cell {chosen} by the name it defines")
     return chosen
 
@@ -252,18 +252,25 @@ def _note_tampering(
             "answers were found by the names they define"
         )
     by_number = {cell.number: cell for cell in sent.cells}
+    deleted, edited, revalued = [], [], []
     for ident, test in tests.items():
         here = [by_number[number] for number in places[ident]]
         if not here:
-            notes.append(f"{ident}: the test was deleted; the original was run")
-        elif any(_bare(cell.source) != _bare(test.visible_text) for cell in here):
-            notes.append(f"{ident}: the test was edited; the original was run")
-        points = [cell.points for cell in here if cell.points not in (None, test.header["points"])]
-        if points:
-            notes.append(f"{ident}: its points were changed to {points[0]!r}; ignored")
-    skips = [cell.number for cell in sent.cells if "skip-execution" in cell.tags]
-    if skips:
-        notes.append(f"{len(skips)} cell(s) carry the tag skip-execution; ignored")
+            deleted.append(ident)
+        if any(_bare(cell.source) != _bare(test.visible_text) for cell in here):
+            edited.append(ident)
+        if any(cell.points not in (None, test.header["points"]) for cell in here):
+            revalued.append(ident)
+    skips = [str(cell.number) for cell in sent.cells if "skip-execution" in cell.tags]
+    for found, what in [
+        (deleted, "tests were deleted; the originals were run"),
+        (edited, "tests were edited; the originals were run"),
+        (revalued, "tests had their points changed; ignored"),
+        (skips, "cells carry the tag skip-execution; ignored"),
+    ]:
+        if found:
+            more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+            notes.append(f"{len(found)} {what}: {', '.join(found[:3])}{more}")
 
 
 # Written answers

@@ -30,7 +30,7 @@ RULES: dict[str, tuple[str, str]] = {
         "Copy the keys from the docstring.",
     ),
     "length": (
-        "{what}: expected {want} items, got {got}.",
+        "{what}: expected {want}, got {got}.",
         "Count what the docstring asks for.",
     ),
     "rank": (
@@ -113,7 +113,7 @@ MISTAKES: dict[str, str] = {
     "mean_over_sentence": "This subtracts one mean a sentence, not each word's own mean.",
     "mean_over_everything": "This subtracts one mean of the whole block, not each word's own mean.",
     "keepdim_forgotten": "This is what comes out when the mean loses its last axis (no "
-    "keepdim=True): the mean of word j is then subtracted from number j of every word.",
+    "keepdim=True): the means then line up with the width, not with the words.",
     "gain_along_width": "This multiplies number j of every word by gain[j]: a gain of shape "
     "(t,) lines up with the last axis, the width.",
     "gain_ignored": "This is centred, but not multiplied by the gain.",

@@ -2,11 +2,13 @@
 
 import copy
 import json
+import shutil
 from pathlib import Path
 
 import nbformat
 import pytest
 
+from autograde import record as recording
 from autograde.build import student_notebook
 from autograde.chapters import Course
 from autograde.plan import ClassFolder
@@ -101,12 +103,22 @@ def engine():
     return type("FreshEngine", (PretendEngine,), {"started": 0})
 
 
+@pytest.fixture(scope="session")
+def prepared(chapter, tmp_path_factory):
+    """A class folder whose gradebook knows the chapter: made once, it takes nbgrader seconds."""
+    folder = ClassFolder(tmp_path_factory.mktemp("prepared") / "class")
+    recording.prepare(folder, chapter)
+    return folder.root
+
+
 @pytest.fixture
-def class_of(tmp_path):
+def class_of(tmp_path, prepared):
     """A class folder with one notebook a student: class_of(ada=notebook, bob=b"not a notebook")."""
 
     def make(**students):
         folder = ClassFolder(tmp_path / "a class")
+        if not folder.root.exists():
+            shutil.copytree(prepared, folder.root)
         for student, notebook in students.items():
             home = folder.submission(student, EXAMPLE)
             home.mkdir(parents=True, exist_ok=True)

@@ -181,16 +181,16 @@ def test_edited_points_tests_and_tags_are_noted_and_ignored(found, filled, cell_
     assert result.answers == {"90-double": RIGHT}
     assert result.extra == ()
     told = "\n".join(result.notes)
-    assert "90-double-by-hand: the test was edited; the original was run" in told
-    assert "90-double-by-hand: its points were changed to 100; ignored" in told
-    assert "skip-execution; ignored" in told
+    assert "1 tests were edited; the originals were run: 90-double-by-hand" in told
+    assert "1 tests had their points changed; ignored: 90-double-by-hand" in told
+    assert "1 cells carry the tag skip-execution; ignored: 7" in told
 
 
 def test_a_deleted_test_is_noted(found, filled, cell_of):
     notebook = filled(double=RIGHT)
     notebook.cells.remove(cell_of(notebook, "90-double-general"))
     assert found(notebook).notes == [
-        "90-double-general: the test was deleted; the original was run"
+        "1 tests were deleted; the originals were run: 90-double-general"
     ]
 
 

@@ -4,7 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Number
 
-from plainformer.check.describe import as_tensor, figure, kind, row_around, value_in_words
+from plainformer.check.describe import (
+    SHOWN,
+    as_tensor,
+    figure,
+    kind,
+    row_around,
+    value_in_words,
+)
 from plainformer.check.failure import CheckFailed, fail
 
 
@@ -58,8 +65,9 @@ def shapes(got, want, what: str, axes: str | None) -> None:
     named = axes if axes and len(axes.split()) == len(want) else None
     if len(got) != len(want):
         shown = f" ({named})" if named else ""
-        asked = f"{len(want)} axes{shown}, shape {tuple(want)}"
-        fail("rank", what, want=asked, got=f"{len(got)}, shape {tuple(got)}")
+        axes_in_words = "1 axis" if len(want) == 1 else f"{len(want)} axes"
+        asked = f"{axes_in_words}{shown}, shape {tuple(want)}"
+        fail("rank", what, want=asked, got=f"{len(got)} with shape {tuple(got)}")
     if tuple(got) != tuple(want):
         shown = f"{tuple(want)} = ({', '.join(named.split())})" if named else tuple(want)
         fail("shape", what, want=shown, got=tuple(got))
@@ -79,10 +87,25 @@ def _mapping(got, want, what, tolerance) -> None:
 def _sequence(got, want, what, tolerance, axes) -> None:
     if not isinstance(got, (list, tuple)):
         fail("type", what, want=f"{len(want)} items in a list or tuple", got=value_in_words(got))
+    if _flat(want) and _flat(got):  # a shape, say: shown whole, it needs no index
+        if not all(agree(g, w, tolerance) for g, w in zip(got, want, strict=False)) or (
+            len(got) != len(want)
+        ):
+            rule = "number" if len(got) == len(want) else "length"
+            fail(rule, what, want=_row(want), got=_row(got))
+        return
     if len(got) != len(want):
-        fail("length", what, want=len(want), got=len(got))
+        fail("length", what, want=f"{len(want)} items", got=len(got))
     for index, (one, right) in enumerate(zip(got, want, strict=True)):
         climb(one, right, f"{what}, item {index}", tolerance, axes)
+
+
+def _flat(items) -> bool:
+    return 1 <= len(items) <= SHOWN and all(isinstance(item, (int, float)) for item in items)
+
+
+def _row(items) -> str:
+    return f"({', '.join(figure(item) for item in items)}{',' if len(items) == 1 else ''})"
 
 
 def _number(got, want, what, tolerance) -> None:

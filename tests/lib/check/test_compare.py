@@ -77,7 +77,7 @@ def crash(x):
         (crash, "crashed", "x @ torch.ones(17, 1)"),
         (lambda x: None, "returned-nothing", "forget to return"),
         (lambda x: "a", "type", "'a' (str)"),
-        (lambda x: x[..., None], "rank", "1 axes (s), shape (3,)"),
+        (lambda x: x[..., None], "rank", "1 axis (s), shape (3,)"),
         (lambda x: softmax(x)[..., :-1], "shape", "(3,) = (s), got (2,)"),
         (lambda x: softmax(x) > 0.2, "dtype", "float"),
         (lambda x: x / 0, "not-finite", "3 of 3 entries"),
@@ -202,6 +202,13 @@ def test_close_accepts(got, want):
 )
 def test_close_rejects(got, want, rule):
     assert failure(check.close, got, want, "value").rule == rule
+
+
+def test_short_rows_of_numbers_are_shown_whole():
+    failed = failure(check.equal, (2, 3), (2, 3, 1), "shape")
+    assert str(failed).startswith("shape: expected (2, 3, 1), got (2, 3).")
+    failed = failure(check.equal, [2, 4], (2, 3), "shape")
+    assert str(failed).startswith("shape: expected (2, 3), got (2, 4).")
 
 
 def test_close_needs_two_results_to_name_a_mistake():

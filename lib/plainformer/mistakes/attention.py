@@ -1,0 +1,198 @@
+"""Wrong answers to the exercises of chapter 02, so that a check can name what it sees.
+
+One dictionary an exercise: a key of `plainformer.messages.MISTAKES`, and the function that somebody
+with this mistake would have written. Nothing here is right; all of it looks reasonable.
+"""
+
+import math
+
+import torch
+
+
+def _root(x, axis=-1):
+    return x.shape[axis] ** 0.5
+
+
+def _exp_over_sum(scores, dim=-1):
+    """The softmax exactly as the formula writes it, overflow included."""
+    powers = scores.exp()
+    return powers / powers.sum(dim=dim, keepdim=True)
+
+
+def _score_over_sum(scores):
+    return scores / scores.sum(dim=-1, keepdim=True)
+
+
+def _softmax_over_everything(scores):
+    powers = (scores - scores.max()).exp()
+    return powers / powers.sum()
+
+
+SOFTMAX = {
+    "normalised_by_sum": _score_over_sum,
+    "softmax_down_columns": lambda scores: scores.softmax(dim=-2),
+    "softmax_over_everything": _softmax_over_everything,
+    "not_normalised": lambda scores: scores.exp(),
+    "powers_of_two": lambda scores: (scores * math.log(2)).softmax(dim=-1),
+    "log_of_softmax": lambda scores: scores.log_softmax(dim=-1),
+    "unstable_exp": _exp_over_sum,
+}
+
+SCORES = {
+    "unscaled": lambda q, k: q @ k.mT,
+    "divided_by_d_head": lambda q, k: q @ k.mT / q.shape[-1],
+    "divided_by_root_s": lambda q, k: q @ k.mT / _root(k, -2),
+    "divided_by_root_t": lambda q, k: q @ k.mT / _root(q, -2),
+    "multiplied_by_root": lambda q, k: q @ k.mT * _root(q),
+    "transposed_scores": lambda q, k: k @ q.mT / _root(q),
+    "weights_for_scores": lambda q, k: (q @ k.mT / _root(q)).softmax(dim=-1),
+}
+
+
+def _memory_ignored(x, w_q, w_k, w_v, memory=None):
+    return x @ w_q, x @ w_k, x @ w_v
+
+
+def _query_from_memory(x, w_q, w_k, w_v, memory=None):
+    source = x if memory is None else memory
+    return source @ w_q, source @ w_k, source @ w_v
+
+
+def _keys_and_values_swapped(x, w_q, w_k, w_v, memory=None):
+    source = x if memory is None else memory
+    return x @ w_q, source @ w_v, source @ w_k
+
+
+def _projections_transposed(x, w_q, w_k, w_v, memory=None):
+    source = x if memory is None else memory
+    return x @ w_q.mT, source @ w_k.mT, source @ w_v.mT
+
+
+PROJECT_QKV = {
+    "memory_ignored": _memory_ignored,
+    "query_from_memory": _query_from_memory,
+    "keys_and_values_swapped": _keys_and_values_swapped,
+    "projections_transposed": _projections_transposed,
+}
+
+
+def _attend(q, k, v, divisor, dim=-1):
+    return (q @ k.mT / divisor).softmax(dim=dim) @ v
+
+
+ATTENTION = {
+    "unscaled": lambda q, k, v: _attend(q, k, v, 1.0),
+    "divided_by_d_head": lambda q, k, v: _attend(q, k, v, q.shape[-1]),
+    "divided_by_root_d_value": lambda q, k, v: _attend(q, k, v, _root(v)),
+    "divided_by_root_s": lambda q, k, v: _attend(q, k, v, _root(k, -2)),
+    "multiplied_by_root": lambda q, k, v: _attend(q, k, v, 1 / _root(q)),
+    "softmax_over_queries": lambda q, k, v: _attend(q, k, v, _root(q), dim=-2),
+    "scaled_after_softmax": lambda q, k, v: _attend(q, k, v, 1.0) / _root(q),
+    "normalised_by_sum": lambda q, k, v: _score_over_sum(q @ k.mT / _root(q)) @ v,
+    "weights_returned": lambda q, k, v: (q @ k.mT / _root(q)).softmax(dim=-1),
+    "unstable_exp": lambda q, k, v: _exp_over_sum(q @ k.mT / _root(q)) @ v,
+}
+
+# The exercise on paper has t, s, d_model = 2, d_head = 4 and d_value = 3.
+HAND_WEIGHTS = {
+    "unscaled": lambda q, k: (q @ k.mT).softmax(dim=-1),
+    "divided_by_d_head": lambda q, k: (q @ k.mT / q.shape[-1]).softmax(dim=-1),
+    "two_for_d_head": lambda q, k: (q @ k.mT / 2**0.5).softmax(dim=-1),
+    "softmax_over_queries": lambda q, k: (q @ k.mT / _root(q)).softmax(dim=-2),
+    "normalised_by_sum": lambda q, k: _score_over_sum(q @ k.mT / _root(q)),
+}
+
+
+def _rounded_weights(q, k, v):
+    weights = (q @ k.mT / _root(q)).softmax(dim=-1)
+    return torch.round(weights, decimals=4) @ v
+
+
+HAND_OUTPUT = {
+    "unscaled": ATTENTION["unscaled"],
+    "divided_by_d_head": ATTENTION["divided_by_d_head"],
+    "divided_by_root_d_value": ATTENTION["divided_by_root_d_value"],
+    "two_for_d_head": lambda q, k, v: _attend(q, k, v, 2**0.5),
+    "softmax_over_queries": ATTENTION["softmax_over_queries"],
+    "normalised_by_sum": ATTENTION["normalised_by_sum"],
+    "rounded_weights": _rounded_weights,
+}
+
+
+def _variance(d_head, q_mean, q_std, k_mean, k_std):
+    return d_head * ((q_std * k_std) ** 2 + (q_std * k_mean) ** 2 + (k_std * q_mean) ** 2)
+
+
+def _means_ignored(d_head, q_mean, q_std, k_mean, k_std):
+    return d_head * (q_std * k_std) ** 2
+
+
+def _one_component(d_head, q_mean, q_std, k_mean, k_std):
+    return _variance(1, q_mean, q_std, k_mean, k_std)
+
+
+def _deviation_for_variance(d_head, q_mean, q_std, k_mean, k_std):
+    return _variance(d_head, q_mean, q_std, k_mean, k_std) ** 0.5
+
+
+def _deviations_not_squared(d_head, q_mean, q_std, k_mean, k_std):
+    return d_head * (q_std * k_std + q_std * k_mean**2 + k_std * q_mean**2)
+
+
+def _second_moment(d_head, q_mean, q_std, k_mean, k_std):
+    return d_head * (q_std**2 + q_mean**2) * (k_std**2 + k_mean**2)
+
+
+def _d_head_squared(d_head, q_mean, q_std, k_mean, k_std):
+    return d_head * _variance(d_head, q_mean, q_std, k_mean, k_std)
+
+
+VARIANCE = {
+    "means_ignored": _means_ignored,
+    "one_component": _one_component,
+    "deviation_for_variance": _deviation_for_variance,
+    "deviations_not_squared": _deviations_not_squared,
+    "second_moment": _second_moment,
+    "d_head_squared": _d_head_squared,
+}
+
+
+def _outer(p):
+    return p[..., :, None] * p[..., None, :]
+
+
+def _diagonal_only(scores):
+    weights = scores.softmax(dim=-1)
+    return torch.diag_embed(weights * (1 - weights))
+
+
+def _outer_forgotten(scores):
+    return torch.diag_embed(scores.softmax(dim=-1))
+
+
+def _diagonal_forgotten(scores):
+    return -_outer(scores.softmax(dim=-1))
+
+
+def _sign_flipped(scores):
+    weights = scores.softmax(dim=-1)
+    return _outer(weights) - torch.diag_embed(weights)
+
+
+def _scores_for_weights(scores):
+    return torch.diag_embed(scores) - _outer(scores)
+
+
+def _one_minus_everywhere(scores):
+    weights = scores.softmax(dim=-1)
+    return weights[..., :, None] * (1 - weights[..., None, :])
+
+
+SOFTMAX_JACOBIAN = {
+    "diagonal_only": _diagonal_only,
+    "outer_forgotten": _outer_forgotten,
+    "diagonal_forgotten": _diagonal_forgotten,
+    "sign_flipped": _sign_flipped,
+    "scores_for_weights": _scores_for_weights,
+    "one_minus_everywhere": _one_minus_everywhere,
+}

@@ -1,0 +1,5 @@
+"""Models that others trained."""
+
+from plainformer.pretrained.encoder import Encoder
+
+__all__ = ["Encoder"]
