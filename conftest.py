@@ -2,6 +2,8 @@
 
 import os
 import sys
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +32,15 @@ def close_figures():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """Say where the time went: seconds for each folder of tests, the slowest first."""
+    seconds = defaultdict(float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if hasattr(report, "duration"):
+                seconds["/".join(Path(report.nodeid.split("::")[0]).parts[:2])] += report.duration
+    terminalreporter.section("where the time went")
+    for folder, spent in sorted(seconds.items(), key=lambda pair: -pair[1]):
+        terminalreporter.write_line(f"{spent:7.1f} s  {folder}")

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from autograde import record as recording
+from autograde import sample_class
 from autograde.chapters import Course
 from autograde.extract import Extracted, extract
 from autograde.intake import Unreadable, find_notebook, read_notebook
@@ -178,9 +179,7 @@ def grade(args) -> int:
     course, folder = Course(), chosen_class(args)
     chosen = [course.resolve(name) for name in args.chapters]
     if args.sample:
-        from autograde.sample_class import build_class
-
-        chosen = build_class(folder, course, chosen)
+        chosen = sample_class.build_class(folder, course, chosen)
     outcomes = [
         grade_chapter(
             folder,
@@ -198,10 +197,16 @@ def grade(args) -> int:
     else:
         print("\n\n".join(map(str, tables)) or f"nobody has submitted anything in {folder.root}")
         print(f"\n{_summary(outcomes)}")
-    for outcome in outcomes:
-        for student, reason in outcome.problems.items():
-            print(f"not graded: {student}, {outcome.chapter.slug}: {reason}", file=sys.stderr)
-    return 1 if any(outcome.problems for outcome in outcomes) else 0
+    troubles = [
+        f"not graded: {student}, {outcome.chapter.slug}: {reason}"
+        for outcome in outcomes
+        for student, reason in outcome.problems.items()
+    ]
+    if args.sample:
+        for outcome, shown in zip(outcomes, tables, strict=True):
+            troubles += sample_class.surprises(course, outcome.chapter, shown)
+    print("".join(f"{trouble}\n" for trouble in troubles), end="", file=sys.stderr)
+    return 1 if troubles else 0
 
 
 def _progress(slug: str) -> Callable[[str, int, int], None]:

@@ -26,6 +26,7 @@ import yaml
 from autograde import record as recording
 from autograde.chapters import Course
 from autograde.plan import ClassFolder, write
+from autograde.report import Table
 from autograde.source import Chapter, load
 
 MARK = "this-is-the-sample-class.txt"
@@ -81,6 +82,25 @@ def marks_due(recipe: Recipe, chapter: Chapter) -> dict[str, float]:
             raise RecipeError(f"{recipe.file}: marks for {exercise.id}: full, none or a number")
         due[exercise.id] = float(mark)
     return due
+
+
+def surprises(course: Course, chapter: Chapter, shown: Table) -> list[str]:
+    """Where the marks of the sample class are not those that the recipes say are due."""
+    rows = {row.student: row for row in shown.rows}
+    wrong = []
+    for recipe in recipes(course, chapter.slug):
+        row = rows.get(recipe.student)
+        if row is None:
+            continue
+        if row.reason:
+            wrong.append(f"{recipe.student}, {chapter.slug}: {recipe.file} expects a grade")
+        for ident, due in marks_due(recipe, chapter).items() if not row.reason else ():
+            if row.marks[ident] != due:
+                wrong.append(
+                    f"{recipe.student}, {ident}: {row.marks[ident]:g} points, "
+                    f"{recipe.file} says {due:g}"
+                )
+    return wrong
 
 
 def build_class(folder: ClassFolder, course: Course, slugs: list[str]) -> list[str]:

@@ -26,8 +26,8 @@ WRONG = {
     },
     "90-row-means": {
         "columns": ("def row_means(x):\\n    return x.mean(0)", "differ"),
-        "keepdim": ("def row_means(x):\\n    return x.mean(-1, keepdim=True)", "1 axes"),
-        "all": ("def row_means(x):\\n    return x.mean()", "1 axes"),
+        "keepdim": ("def row_means(x):\\n    return x.mean(-1, keepdim=True)", "1 axis"),
+        "all": ("def row_means(x):\\n    return x.mean()", "1 axis"),
     },
 }
 """

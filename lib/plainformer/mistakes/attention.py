@@ -7,23 +7,33 @@ with this mistake would have written. Nothing here is right; all of it looks rea
 import math
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
+
+Rows = Float[Tensor, "*batch s"]
+Queries = Float[Tensor, "*batch t d_head"]
+Keys = Float[Tensor, "*batch s d_head"]
+Values = Float[Tensor, "*batch s d_value"]
+Output = Float[Tensor, "*batch t d_value"]
+Projected = tuple[Float[Tensor, "..."], Float[Tensor, "..."], Float[Tensor, "..."]]
+Slopes = Float[Tensor, "*batch s s"]
 
 
-def _root(x, axis=-1):
+def _root(x: Float[Tensor, "..."], axis: int = -1) -> float:
     return x.shape[axis] ** 0.5
 
 
-def _exp_over_sum(scores, dim=-1):
+def _exp_over_sum(scores: Rows) -> Rows:
     """The softmax exactly as the formula writes it, overflow included."""
     powers = scores.exp()
-    return powers / powers.sum(dim=dim, keepdim=True)
+    return powers / powers.sum(dim=-1, keepdim=True)
 
 
-def _score_over_sum(scores):
+def _score_over_sum(scores: Rows) -> Rows:
     return scores / scores.sum(dim=-1, keepdim=True)
 
 
-def _softmax_over_everything(scores):
+def _softmax_over_everything(scores: Rows) -> Rows:
     powers = (scores - scores.max()).exp()
     return powers / powers.sum()
 
@@ -49,21 +59,45 @@ SCORES = {
 }
 
 
-def _memory_ignored(x, w_q, w_k, w_v, memory=None):
+def _memory_ignored(
+    x: Float[Tensor, "*batch t d_model"],
+    w_q: Float[Tensor, "d_model d_head"],
+    w_k: Float[Tensor, "d_model d_head"],
+    w_v: Float[Tensor, "d_model d_value"],
+    memory: Float[Tensor, "*batch s d_model"] | None = None,
+) -> Projected:
     return x @ w_q, x @ w_k, x @ w_v
 
 
-def _query_from_memory(x, w_q, w_k, w_v, memory=None):
+def _query_from_memory(
+    x: Float[Tensor, "*batch t d_model"],
+    w_q: Float[Tensor, "d_model d_head"],
+    w_k: Float[Tensor, "d_model d_head"],
+    w_v: Float[Tensor, "d_model d_value"],
+    memory: Float[Tensor, "*batch s d_model"] | None = None,
+) -> Projected:
     source = x if memory is None else memory
     return source @ w_q, source @ w_k, source @ w_v
 
 
-def _keys_and_values_swapped(x, w_q, w_k, w_v, memory=None):
+def _keys_and_values_swapped(
+    x: Float[Tensor, "*batch t d_model"],
+    w_q: Float[Tensor, "d_model d_head"],
+    w_k: Float[Tensor, "d_model d_head"],
+    w_v: Float[Tensor, "d_model d_value"],
+    memory: Float[Tensor, "*batch s d_model"] | None = None,
+) -> Projected:
     source = x if memory is None else memory
     return x @ w_q, source @ w_v, source @ w_k
 
 
-def _projections_transposed(x, w_q, w_k, w_v, memory=None):
+def _projections_transposed(
+    x: Float[Tensor, "*batch t d_model"],
+    w_q: Float[Tensor, "d_model d_head"],
+    w_k: Float[Tensor, "d_model d_head"],
+    w_v: Float[Tensor, "d_model d_value"],
+    memory: Float[Tensor, "*batch s d_model"] | None = None,
+) -> Projected:
     source = x if memory is None else memory
     return x @ w_q.mT, source @ w_k.mT, source @ w_v.mT
 
@@ -76,7 +110,7 @@ PROJECT_QKV = {
 }
 
 
-def _attend(q, k, v, divisor, dim=-1):
+def _attend(q: Queries, k: Keys, v: Values, divisor: float, dim: int = -1) -> Output:
     return (q @ k.mT / divisor).softmax(dim=dim) @ v
 
 
@@ -103,7 +137,7 @@ HAND_WEIGHTS = {
 }
 
 
-def _rounded_weights(q, k, v):
+def _rounded_weights(q: Queries, k: Keys, v: Values) -> Output:
     weights = (q @ k.mT / _root(q)).softmax(dim=-1)
     return torch.round(weights, decimals=4) @ v
 
@@ -119,31 +153,35 @@ HAND_OUTPUT = {
 }
 
 
-def _variance(d_head, q_mean, q_std, k_mean, k_std):
+def _variance(d_head: int, q_mean: float, q_std: float, k_mean: float, k_std: float) -> float:
     return d_head * ((q_std * k_std) ** 2 + (q_std * k_mean) ** 2 + (k_std * q_mean) ** 2)
 
 
-def _means_ignored(d_head, q_mean, q_std, k_mean, k_std):
+def _means_ignored(d_head: int, q_mean: float, q_std: float, k_mean: float, k_std: float) -> float:
     return d_head * (q_std * k_std) ** 2
 
 
-def _one_component(d_head, q_mean, q_std, k_mean, k_std):
+def _one_component(d_head: int, q_mean: float, q_std: float, k_mean: float, k_std: float) -> float:
     return _variance(1, q_mean, q_std, k_mean, k_std)
 
 
-def _deviation_for_variance(d_head, q_mean, q_std, k_mean, k_std):
+def _deviation_for_variance(
+    d_head: int, q_mean: float, q_std: float, k_mean: float, k_std: float
+) -> float:
     return _variance(d_head, q_mean, q_std, k_mean, k_std) ** 0.5
 
 
-def _deviations_not_squared(d_head, q_mean, q_std, k_mean, k_std):
+def _deviations_not_squared(
+    d_head: int, q_mean: float, q_std: float, k_mean: float, k_std: float
+) -> float:
     return d_head * (q_std * k_std + q_std * k_mean**2 + k_std * q_mean**2)
 
 
-def _second_moment(d_head, q_mean, q_std, k_mean, k_std):
+def _second_moment(d_head: int, q_mean: float, q_std: float, k_mean: float, k_std: float) -> float:
     return d_head * (q_std**2 + q_mean**2) * (k_std**2 + k_mean**2)
 
 
-def _d_head_squared(d_head, q_mean, q_std, k_mean, k_std):
+def _d_head_squared(d_head: int, q_mean: float, q_std: float, k_mean: float, k_std: float) -> float:
     return d_head * _variance(d_head, q_mean, q_std, k_mean, k_std)
 
 
@@ -157,33 +195,33 @@ VARIANCE = {
 }
 
 
-def _outer(p):
-    return p[..., :, None] * p[..., None, :]
+def _outer(weights: Rows) -> Slopes:
+    return weights[..., :, None] * weights[..., None, :]
 
 
-def _diagonal_only(scores):
+def _diagonal_only(scores: Rows) -> Slopes:
     weights = scores.softmax(dim=-1)
     return torch.diag_embed(weights * (1 - weights))
 
 
-def _outer_forgotten(scores):
+def _outer_forgotten(scores: Rows) -> Slopes:
     return torch.diag_embed(scores.softmax(dim=-1))
 
 
-def _diagonal_forgotten(scores):
+def _diagonal_forgotten(scores: Rows) -> Slopes:
     return -_outer(scores.softmax(dim=-1))
 
 
-def _sign_flipped(scores):
+def _sign_flipped(scores: Rows) -> Slopes:
     weights = scores.softmax(dim=-1)
     return _outer(weights) - torch.diag_embed(weights)
 
 
-def _scores_for_weights(scores):
+def _scores_for_weights(scores: Rows) -> Slopes:
     return torch.diag_embed(scores) - _outer(scores)
 
 
-def _one_minus_everywhere(scores):
+def _one_minus_everywhere(scores: Rows) -> Slopes:
     weights = scores.softmax(dim=-1)
     return weights[..., :, None] * (1 - weights[..., None, :])
 

@@ -1,0 +1,126 @@
+"""nbgrader itself, on our tree and with the settings we write: it works, and gives the same marks.
+
+Slow (it starts kernels), so one class serves all: an honest learner, and one who puts the tag
+`skip-execution` on the tests.
+"""
+
+import argparse
+import copy
+import os
+import shutil
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from autograde.environment import BIN
+from autograde.grade import grade_chapter
+from autograde.nbgrader_config import add_nbgrader_config, nbgrader_config
+from autograde.plan import ClassFolder
+from autograde.record import scores
+from autograde.run import Engine
+
+SLUG = "90-example"
+
+
+def nbgrader(folder, *words):
+    """One of nbgrader's own commands, run in the class folder as its manual says."""
+    done = subprocess.run(
+        [sys.executable, "-m", "nbgrader", *words],
+        cwd=folder.root,
+        env={**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
+
+
+def points(folder):
+    return {
+        student: {test: score.points for test, score in line.items()}
+        for student, line in scores(folder, SLUG).items()
+    }
+
+
+@pytest.fixture(scope="module")
+def graded(course, prepared, fresh_release, tmp_path_factory):
+    """A class graded by us, with nbgrader's settings beside it."""
+    folder = ClassFolder(tmp_path_factory.mktemp("stock") / "class")
+    shutil.copytree(prepared, folder.root)
+    honest, skips = copy.deepcopy(fresh_release), copy.deepcopy(fresh_release)
+    for cell in honest.cells:
+        ident = cell.metadata.get("nbgrader", {}).get("grade_id")
+        cell.source = {
+            "90-double": "def double(x):\n    return {3: 6, 5: 10}[x]",
+            "90-row-means": "def row_means(x):\n    return x.mean(-1)",
+            "90-why": "Other axes. <script>alert(1)</script>",
+        }.get(ident, cell.source)
+    for cell in skips.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade"):
+            cell.metadata.tags = ["skip-execution"]
+    for student, notebook in [("honest", honest), ("skips", skips)]:
+        home = folder.submission(student, SLUG)
+        home.mkdir(parents=True)
+        nbformat.write(notebook, home / f"{SLUG}.ipynb")
+    outcome = grade_chapter(folder, SLUG, course=course, engine=Engine)
+    assert (outcome.graded, outcome.problems) == (["honest", "skips"], {})
+    (folder.root / "nbgrader_config.py").write_text(nbgrader_config(folder.root))
+    return folder
+
+
+def test_stock_autograde_gives_the_same_marks(graded, tmp_path):
+    other = ClassFolder(tmp_path / "class")
+    for part in ("source", "submitted"):
+        shutil.copytree(graded.root / part, other.root / part)
+    (other.root / "nbgrader_config.py").write_text(nbgrader_config(other.root))
+    nbgrader(other, "generate_assignment", SLUG)
+    nbgrader(other, "autograde", SLUG)
+    assert points(other) == points(graded)
+    assert points(graded)["honest"] == {
+        "90-double-by-hand": 1.0,
+        "90-double-general": 0.0,
+        "90-row-means-by-hand": 3.0,
+        "90-why": 0.0,
+    }
+    assert sum(points(other)["skips"].values()) == 0  # our settings: the tag buys nothing
+
+
+def test_stock_feedback_and_export_work_on_what_we_wrote(graded):
+    nbgrader(graded, "generate_feedback", SLUG, "--student=honest")
+    page = (graded.root / "feedback" / "honest" / SLUG / f"{SLUG}.html").read_text()
+    assert "Score: 4.0 / 8.0" in page
+    assert "expected 82" in page or "KeyError" in page  # our message, as the output of the test
+    assert "<script>alert(1)</script>" not in page
+    nbgrader(graded, "export", "--to=grades.csv")
+    lines = (graded.root / "grades.csv").read_text().splitlines()
+    assert any(",honest,," in line and line.endswith(",4.0,8.0") for line in lines)
+
+
+def test_our_release_is_what_nbgrader_releases_and_regrading_in_stock_is_possible(graded):
+    """What formgrader does before it shows an assignment: nothing of ours stands in its way."""
+    from nbgrader.apps import NbGraderAPI
+    from traitlets.config import Config
+
+    config = Config()
+    config.CourseDirectory.root = str(graded.root)
+    api = NbGraderAPI(config=config)
+    (assignment,) = api.get_assignments()
+    api.gradebook.close()
+    assert (assignment["name"], assignment["status"]) == (SLUG, "released")
+    assert (assignment["num_submissions"], assignment["max_score"]) == (2, 8.0)
+
+
+def test_the_command_writes_the_settings_and_leaves_others_alone(tmp_path, capsys):
+    parser = argparse.ArgumentParser()
+    add_nbgrader_config(parser.add_subparsers())
+    args = parser.parse_args(["nbgrader-config", "--class-dir", str(tmp_path)])
+    assert args.run(args) == 0
+    path = tmp_path / "nbgrader_config.py"
+    assert "skip_cells_with_tag" in path.read_text()
+    assert str(path) in capsys.readouterr().out
+    path.write_text("c = get_config()\n")
+    with pytest.raises(ValueError, match="exists and says something else"):
+        args.run(args)
