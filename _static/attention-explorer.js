@@ -1,7 +1,8 @@
 /* <attention-explorer data-json='{"tokens": [...], "heads": [{"name": "", "weights": [[...]]}], "caption": ""}'>
  *
  * Choose a token on the left, by tap, arrow keys or pointer: the lines show where it looks, the bars
- * how much. Row = query, column = key. One head may also come as {"tokens", "weights", "caption"}.
+ * how much. Row = query, column = key. One head may also come as {"tokens", "weights", "caption"};
+ * "head" and "query" say where to begin, by number.
  * What stands inside the element is the fallback: shown without JavaScript, kept as a table with it.
  */
 (() => {
@@ -44,15 +45,15 @@
       }
       this.tokens = data.tokens;
       this.heads = data.heads || [{ name: "", weights: data.weights }];
-      this.head = 0;
-      this.query = this.sharpest();
+      this.head = data.head ?? 0; // where to begin, if the page says so
+      this.query = data.query ?? this.sharpest();
       this.build(data.caption || "Attention weights");
       this.show(this.query);
     }
 
     /* Begin with the query whose looking is most decided about another token. */
     sharpest() {
-      const rows = this.heads[0].weights;
+      const rows = this.heads[this.head].weights;
       const away = rows.map((row, t) => Math.max(...row.map((w, s) => (s === t ? 0 : w))));
       return away.indexOf(Math.max(...away));
     }
@@ -108,6 +109,7 @@
     picker() {
       const select = make("select", "ae-select");
       this.heads.forEach((head, i) => select.append(make("option", "", { value: i }, head.name || `head ${i}`)));
+      select.value = this.head;
       select.addEventListener("change", () => {
         this.head = Number(select.value);
         this.show(this.query);

@@ -136,18 +136,18 @@ def _cell_id(cell: Cell, chapter: Chapter) -> str:
 
 def _generate_assignment(root: Path, slug: str) -> None:
     """Run nbgrader's generate_assignment in a scratch course, with its texts set to ours."""
-    from nbgrader.apps import NbGraderAPI
-    from traitlets.config import Config
-
-    config = Config()
-    config.CourseDirectory.root = str(root)
-    config.CourseDirectory.db_url = f"sqlite:///{root / 'gradebook.db'}"
-    config.ClearSolutions.code_stub = {"python": STUB}
-    config.ClearSolutions.text_stub = TEXT_STUB
-    config.ClearSolutions.enforce_metadata = True
-    config.GenerateAssignment.create_assignment = True
     with programs_on_path(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of nbgrader and its database layer, none of ours
+        from nbgrader.apps import NbGraderAPI
+        from traitlets.config import Config
+
+        config = Config()
+        config.CourseDirectory.root = str(root)
+        config.CourseDirectory.db_url = f"sqlite:///{root / 'gradebook.db'}"
+        config.ClearSolutions.code_stub = {"python": STUB}
+        config.ClearSolutions.text_stub = TEXT_STUB
+        config.ClearSolutions.enforce_metadata = True
+        config.GenerateAssignment.create_assignment = True
         api = NbGraderAPI(config=config)
         api.log.setLevel(logging.CRITICAL)
         outcome = api.generate_assignment(slug, force=True, create=True)

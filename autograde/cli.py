@@ -7,11 +7,11 @@ import sys
 
 from autograde.chapters import Course, UnknownChapter
 
-# Each module adds its commands to the parser; they are listed in the order of the work.
-COMMANDS = {
-    "autograde.check": ["check"],
-    "autograde.audit": ["audit"],
-}
+# The modules that each add one command, in the order of the work.
+COMMANDS = [
+    "check", "audit", "grade", "status", "explain", "report", "feedback", "export", "doctor",
+    "nbgrader_config",
+]  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -19,9 +19,8 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m autograde", description=__doc__)
     commands = parser.add_subparsers(metavar="command", required=True)
     add_release(commands)
-    for module, names in COMMANDS.items():
-        for name in names:
-            getattr(importlib.import_module(module), f"add_{name}")(commands)
+    for name in COMMANDS:
+        getattr(importlib.import_module(f"autograde.{name}"), f"add_{name}")(commands)
     args = parser.parse_args(argv)
     try:
         return args.run(args)

@@ -53,12 +53,14 @@ def extract(sent: Sent, chapter: Chapter) -> Extracted:
     for exercise in chapter.exercises.values():
         if (chosen := _choose(exercise, own, by_number, places, found.notes)) is not None:
             found.answers[exercise.id] = answering[chosen] = own[chosen]
+    given_lines = _given_lines(chapter)
     helpers = {
-        number: _without_given(source, chapter)
+        number: _without_given(source, given_lines)
         for number, source in own.items()
         if number not in answering and by_number[number].kind == "code"
     }
     found.extra = _needed(answering, helpers, chapter)
+    _note_demo_names(answering, found, chapter)
     _written(sent, chapter, found)
     return found
 
@@ -153,18 +155,35 @@ def _needed(answers: dict[int, str], helpers: dict[int, str], chapter: Chapter) 
         wanted |= set().union(*(_free(helpers.get(number, "")) for number in more)) - known
 
 
-def _without_given(source: str, chapter: Chapter) -> str:
-    """Only the learner's own lines of a given cell that was added to: a demo is never run."""
-    try:
-        body = ast.parse(source).body
-    except UNPARSABLE:
-        return source
-    given = {
+def _note_demo_names(answers: dict[int, str], found: Extracted, chapter: Chapter) -> None:
+    """Say it when an answer leans on a demo: it runs in the notebook, but not in the grader."""
+    demos = [cell for cell in chapter.cells if cell.kind == "code" and cell.role == "demo"]
+    shown = set().union(*(_names(cell.text) for cell in demos))
+    brought = set().union(*map(_names, [*found.extra, *(cell.text for cell in chapter.setup)]))
+    leaned_on = set().union(*map(_free, [*answers.values(), *found.extra])) & (shown - brought)
+    if leaned_on:
+        found.notes.append(
+            f"an answer uses {', '.join(sorted(leaned_on))} from a demonstration of the chapter; "
+            "those are not run when grading, so copy what is needed into the answer"
+        )
+
+
+def _given_lines(chapter: Chapter) -> set[str]:
+    """The statements of the setup and the demos, to tell the learner's own from them."""
+    return {
         ast.dump(node)
         for cell in chapter.cells
         if cell.kind == "code" and cell.role in ("setup", "demo") and _compiles(cell.text)
         for node in ast.parse(cell.text).body
     }
+
+
+def _without_given(source: str, given: set[str]) -> str:
+    """Only the learner's own lines of a given cell that was added to: a demo is never run."""
+    try:
+        body = ast.parse(source).body
+    except UNPARSABLE:
+        return source
     kept = [node for node in body if ast.dump(node) not in given]
     return source if len(kept) == len(body) else "\n".join(map(ast.unparse, kept))
 

@@ -1,16 +1,46 @@
 """Names that an exercise asks to do without: a fence for honest people, not a proof."""
 
 import ast
+from collections.abc import Sequence
+
+from autograde.source import defined_names, used_names
 
 
-def forbidden(answer: str, names: tuple[str, ...]) -> list[str]:
-    """Those of `names` (`softmax`, `torch.softmax`) that the answer calls, reads or imports."""
+def forbidden(answer: str, names: tuple[str, ...], extra: Sequence[str] = ()) -> list[str]:
+    """Those of `names` (`softmax`, `torch.softmax`) that the answer reads, calls or imports.
+
+    Helper cells among `extra` count when the answer leads to them, and only then.
+    """
     if not names:
         return []
+    used = set().union(*map(_mentioned, _reached(answer, extra)))
+    return [name for name in names if name in used]
+
+
+def _reached(answer: str, extra: Sequence[str]) -> list[str]:
+    """The answer, the helper cells whose names it reads, and those that they read."""
+    cells, rest = [answer], list(extra)
+    for cell in cells:  # grows while it is walked
+        found = [
+            helper for helper in rest if _names(defined_names, helper) & _names(used_names, cell)
+        ]
+        cells += found
+        rest = [helper for helper in rest if helper not in found]
+    return cells
+
+
+def _names(read, code: str) -> set[str]:
     try:
-        tree = ast.parse(answer)
-    except SyntaxError:
-        return []  # running it will say more
+        return read(code)
+    except (SyntaxError, ValueError):
+        return set()  # running it will say more
+
+
+def _mentioned(code: str) -> set[str]:
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError):
+        return set()
     used = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.Name, ast.Attribute)):
@@ -19,4 +49,4 @@ def forbidden(answer: str, names: tuple[str, ...]) -> list[str]:
         elif isinstance(node, ast.ImportFrom):
             used |= {f"{node.module}.{alias.name}" for alias in node.names}
             used |= {alias.name for alias in node.names}
-    return [name for name in names if name in used]
+    return used

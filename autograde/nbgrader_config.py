@@ -24,7 +24,7 @@ c.ClearSolutions.text_stub = {text_stub!r}
 c.ExecutePreprocessor.skip_cells_with_tag = ""
 c.NotebookClient.skip_cells_with_tag = ""
 
-# A submission may hold scripts, and formgrader shows them to whoever grades.
+# Outputs that `nbgrader autograde` has made may hold scripts; formgrader shows them otherwise.
 c.HTMLExporter.sanitize_html = True
 '''
 

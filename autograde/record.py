@@ -226,7 +226,8 @@ def autograded_notebook(
         if meta.solution:
             node.source = stub = released_text(node)
             meta.checksum = compute_checksum(node)  # of the stub: nbgrader's mark of a blank answer
-            node.source = {**found.answers, **found.written}.get(ident, stub)
+            written = {one: harmless(text) for one, text in found.written.items()}
+            node.source = {**found.answers, **written}.get(ident, stub)
         else:
             meta.checksum = compute_checksum(node)
         if ident in verdicts:
@@ -234,6 +235,15 @@ def autograded_notebook(
     if found.extra:
         _insert_helpers(notebook, found.extra)
     return notebook
+
+
+def harmless(markdown: str) -> str:
+    """A learner's text without tags, named links or pictures: one space breaks each of them.
+
+    nbgrader's own pages render it as it is, in the browser of whoever grades: a tag could run a
+    script there, a link could hold one, a picture could call home.
+    """
+    return re.sub(r"<(?=[A-Za-z/!?])", "< ", markdown).replace("](", "] (").replace("]:", "] :")
 
 
 def _outputs(verdict: Verdict) -> list[NotebookNode]:

@@ -26,7 +26,7 @@ class Limits:
     cpu: int = 5  # seconds of processor time, from the start of the test
     wall: int = 15  # seconds on the clock
     memory: float = 2.0  # GiB above what the warm process has mapped
-    timeouts: int = 3  # of one submission; later tests are not tried
+    timeouts: int = 3  # exercises of one submission that may hang; later ones are not tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +81,18 @@ class Engine:
             exercise = chapter.exercises[exercise_id]
             answer = answers.get(exercise_id, exercise.cell.stub_text)
             found = self._judge(chapter, exercise, answer, visible_only, extra, budget)
-            budget -= sum(v.state == TIMEOUT for v in found)
+            budget -= any(v.state == TIMEOUT for v in found)
             verdicts |= {verdict.test: verdict for verdict in found}
         return verdicts
 
     def _judge(self, chapter, exercise: Exercise, answer, visible_only, extra, budget):
         points = {test.id: float(test.header["points"]) for test in exercise.tests}
-        used = forbidden(answer, exercise.forbid)
+        used = forbidden(answer, exercise.forbid, extra)
         if used:
             text = f"the answer uses {', '.join(used)}, which this exercise asks you to do without"
             return [Verdict(t, exercise.id, p, FAIL, text, "forbidden") for t, p in points.items()]
         if budget <= 0:
-            text = "not tried: too many cells of this submission ran over their time"
+            text = "not tried: too many exercises of this submission ran over their time"
             return [Verdict(t, exercise.id, p, TIMEOUT, text) for t, p in points.items()]
         tests = [
             {"id": test.id, "code": test.visible_text if visible_only else test.solution_text}
@@ -104,7 +104,6 @@ class Engine:
             "extra": list(extra),
             "answer": answer,
             "tests": tests,
-            "budget": budget,
             "limits": {
                 "cpu": self.limits.cpu,
                 "wall": self.limits.wall,

@@ -454,6 +454,14 @@ WRONG = {
             ),
             "NaN or infinite",
         ),
+        "first score subtracted": (
+            _filled(
+                SOFTMAX,
+                "powers = (scores - scores[..., :1]).exp()\n"
+                "return powers / powers.sum(dim=-1, keepdim=True)",
+            ),
+            "NaN or infinite",
+        ),
         "mean subtracted": (
             _filled(
                 SOFTMAX,
@@ -566,6 +574,10 @@ WRONG = {
         "divided by the root of s": (
             _filled(ATTENTION, "return (q @ k.mT / k.shape[-2] ** 0.5).softmax(dim=-1) @ v"),
             "sqrt(s)",
+        ),
+        "divided by the root of t": (
+            _filled(ATTENTION, "return (q @ k.mT / q.shape[-2] ** 0.5).softmax(dim=-1) @ v"),
+            "sqrt(t)",
         ),
         "multiplied": (
             _filled(ATTENTION, "return (q @ k.mT * q.shape[-1] ** 0.5).softmax(dim=-1) @ v"),
@@ -772,11 +784,11 @@ WRONG = {
         ),
         "one item forgotten": (
             _filled(PEOPLE, f"{{k: v for k, v in {RIGHT_QUIZ}.items() if k != 'proof'}}"),
-            "the last seven: not every answer is right",
+            "expected 14, got 13",
         ),
         "an invented item": (
             _filled(PEOPLE, RIGHT_QUIZ + " | {'colour': 'true'}"),
-            "colour is not among the items",
+            "expected 14, got 15",
         ),
     },
 }

@@ -241,6 +241,12 @@ def test_of_a_demo_that_was_added_to_only_the_new_lines_are_run(found, filled, r
     assert found(notebook).extra == ("def times(n, x):\n    return n * x",)
 
 
+def test_an_answer_that_leans_on_a_demo_is_told_so(found, filled):
+    result = found(filled(double="def double(x):\n    return x + x + 0 * drawn.sum()"))
+    assert result.extra == ()
+    assert any("uses drawn from a demonstration" in note for note in result.notes)
+
+
 def test_notebook_commands_are_taken_out_of_an_answer(found, filled):
     result = found(filled(double=f"%%time\n!pip install nothing\n{RIGHT}"))
     answer = result.answers["90-double"]

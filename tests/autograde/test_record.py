@@ -3,6 +3,7 @@
 import datetime
 import logging
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -11,12 +12,13 @@ from dataclasses import replace
 
 import nbformat
 import pytest
+from nbconvert.filters import markdown2html
 from nbgrader.utils import determine_grade, is_grade
 
 from autograde import record as recording
 from autograde.extract import Extracted
 from autograde.plan import ClassFolder
-from autograde.record import GradebookError, gradebook, scores, submitted_at
+from autograde.record import GradebookError, gradebook, harmless, scores, submitted_at
 from autograde.run import Verdict
 
 SLUG = "90-example"
@@ -120,6 +122,30 @@ def test_recording_twice_changes_nothing(save, folder):
     save()
     assert dump(folder) == before
     assert folder.autograded("ada", SLUG).read_bytes() == notebook
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "</div><img src=x onerror=alert(1)>",
+        "<!-- -->",
+        "[see](java&#115;cript:alert(1))",
+        "![](http://elsewhere/picture.png)",
+        "[see]\n\n[see]: javascript:alert(1)",
+        "<javascript:alert(1)>",
+    ],
+)
+def test_a_written_answer_cannot_act_on_the_page_that_a_teacher_opens(text):
+    """Rendered as nbgrader's pages do it: no tag of the learner's; an address may be a link."""
+    page = markdown2html(harmless(text))
+    assert not re.search(r"<(?!/?(?:p|a)\b)[a-z!/]", page), page
+    assert not re.search(r'href="(?!https?://)', page), page
+
+
+def test_mathematics_and_code_survive_being_made_harmless():
+    text = "For $a < b$ the weights are `w[0] < w[1]`, see *eq. 1*."
+    assert harmless(text) == text
 
 
 def test_a_helper_of_the_learner_stands_after_the_setup(save, folder):

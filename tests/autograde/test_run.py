@@ -19,7 +19,7 @@ def chapter():
 
 @pytest.fixture(scope="module")
 def engine():
-    with Engine(Limits(cpu=1, wall=4, memory=1.0, timeouts=3)) as running:
+    with Engine(Limits(cpu=1, wall=60, memory=1.0)) as running:
         yield running
 
 
@@ -66,7 +66,6 @@ def test_right_answers_get_all_points(run, source):
         ("import os\ndef double(x):\n    os.kill(os.getpid(), 9)", "killed", "SIGKILL"),
         ("def double(x):\n    while True: pass", "timeout", "endless loop"),
         ("while True: pass", "timeout", "endless loop"),
-        ("import time\ndef double(x):\n    time.sleep(99)", "timeout", "did not come back"),
         ("def double(x):\n    return bytearray(5 * 2**30)", "error", "MemoryError"),
     ],
 )
@@ -114,12 +113,22 @@ def test_random_numbers_are_the_same_in_every_run(run):
     assert [v.message for v in run(source)] == [v.message for v in run(source)]
 
 
-def test_after_three_timeouts_the_rest_is_not_tried(engine, chapter):
-    with Engine(Limits(cpu=1, wall=1, timeouts=1)) as impatient:
-        loop = {"90-double": "def double(x):\n    while True: pass"}
-        verdicts = impatient.run(chapter, loop)
+def test_hanging_exercises_are_counted_and_the_rest_is_not_tried(engine, chapter):
+    with Engine(Limits(wall=1, timeouts=1)) as impatient:
+        sleeps = {"90-double": "import time\ndef double(x):\n    time.sleep(99)"}
+        verdicts = impatient.run(chapter, sleeps)
     assert set(states(verdicts.values())) == {"timeout"}
+    assert "did not come back" in verdicts["90-double-by-hand"].message
     assert "not tried" in verdicts["90-row-means-by-hand"].message
+
+
+def test_a_helper_that_exits_costs_nothing(run):
+    assert states(run(RIGHT, extra=["import sys\nsys.exit(1)"])) == ["pass", "pass"]
+
+
+def test_no_line_of_a_hidden_test_is_quoted(run):
+    for source in ("def double(x):\n    return Mute()\nclass Mute: __eq__ = None", "double = 7"):
+        assert not any("canary" in verdict.message for verdict in run(source))
 
 
 def test_a_dead_worker_is_replaced(engine, chapter):
@@ -140,3 +149,9 @@ def test_a_dead_worker_is_replaced(engine, chapter):
 )
 def test_forbidden_names_are_found_in_code_only(answer, used):
     assert forbidden(answer, ("softmax", "torch.softmax")) == used
+
+
+def test_a_forbidden_name_in_a_helper_counts_only_where_the_answer_leads_to_it():
+    helpers = ["def h(x):\n    return g(x)", "def g(x):\n    return x.softmax(-1)", "def h(:"]
+    assert forbidden("def f(x):\n    return h(x)", ("softmax",), helpers) == ["softmax"]
+    assert forbidden("def f(x):\n    return x", ("softmax",), helpers) == []

@@ -119,6 +119,7 @@ ATTENTION = {
     "divided_by_d_head": lambda q, k, v: _attend(q, k, v, q.shape[-1]),
     "divided_by_root_d_value": lambda q, k, v: _attend(q, k, v, _root(v)),
     "divided_by_root_s": lambda q, k, v: _attend(q, k, v, _root(k, -2)),
+    "divided_by_root_t": lambda q, k, v: _attend(q, k, v, _root(q, -2)),
     "multiplied_by_root": lambda q, k, v: _attend(q, k, v, 1 / _root(q)),
     "softmax_over_queries": lambda q, k, v: _attend(q, k, v, _root(q), dim=-2),
     "scaled_after_softmax": lambda q, k, v: _attend(q, k, v, 1.0) / _root(q),
