@@ -15,7 +15,7 @@ RULES: dict[str, tuple[str, str]] = {
     ),
     "crashed": (
         "{what}: the call stopped with {error}.",
-        "Print the shapes just before that line; the message above names the operation.",
+        "Print the shapes just before that line; the message names the operation.",
     ),
     "returned-nothing": (
         "{what}: got None.",
@@ -31,7 +31,7 @@ RULES: dict[str, tuple[str, str]] = {
     ),
     "length": (
         "{what}: expected {want}, got {got}.",
-        "Count what the docstring asks for.",
+        "Compare with what the docstring asks for, item by item.",
     ),
     "rank": (
         "{what}: expected {want}, got {got}.",
@@ -51,10 +51,10 @@ RULES: dict[str, tuple[str, str]] = {
     ),
     "not-finite": (
         "{what}: {count} of {total} entries are NaN or infinite, the first at {index}.",
-        "Look for an exponential of a large number, a division by zero, or inf - inf.",
+        "Look for an exponential of a large number, a division by zero, or an inf that stayed.",
     ),
     "modified": (
-        "{what}: the call changed its argument number {which}.",
+        "{what}: the call changed its argument {which}.",
         "Methods that end in _ and assignments like x[0] = ... write into the caller's tensor.",
     ),
     "values": (
@@ -90,6 +90,19 @@ RULES: dict[str, tuple[str, str]] = {
         "right minus wrong is {score}, this needs {needed}.\n  look again at: {again}",
         "A wrong answer costs what a right one earns: an open one costs nothing.",
     ),
+}
+
+# The next step after a crash, by the exception's name; others get the step of "crashed" above.
+CRASHES: dict[str, str] = {
+    "NameError": "Define the name in this cell, or use what the first code cell imports: "
+    "the grader does not run the cells that only show something.",
+    "UnboundLocalError": "A name that a function assigns to is local: give it a value first.",
+    "AttributeError": "Look at what stands before the dot: print its type.",
+    "TypeError": "Compare the number and the kind of the arguments with what that line expects.",
+    "KeyError": "Print the dictionary's keys just before that line.",
+    "RecursionError": "The function calls itself without an end.",
+    "EinopsError": "Read the pattern against the shape; a merged axis needs a length, like h=3.",
+    "ModuleNotFoundError": "Use what the first code cell imports; nothing else is installed.",
 }
 
 MISTAKES: dict[str, str] = {

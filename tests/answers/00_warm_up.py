@@ -276,7 +276,7 @@ def centre(x, gain):
     x -= x.mean(dim=-1, keepdim=True)
     return x * gain[:, None]
 """,
-            "changed its argument number 1",
+            "changed its argument",
         ),
         "gain with an axis for the batch": (
             """
@@ -434,7 +434,7 @@ def best_score(scores, mask):
     best = scores.masked_fill_(~mask, float("-inf")).amax(dim=-1)
     return best.masked_fill(~mask.any(dim=-1), 0.0)
 """,
-            "changed its argument number 1",
+            "changed its argument",
         ),
         "axis kept": (
             """
@@ -469,7 +469,7 @@ def mean_of_real(x, mask):
     total = x.sum(dim=1)
     return total / mask.sum(dim=1, keepdim=True).clamp(min=1)
 """,
-            "changed its argument number 1",
+            "changed its argument",
         ),
         "count of the batch": (
             """

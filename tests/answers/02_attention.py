@@ -357,7 +357,7 @@ WRONG = {
         ),
         "scaled in place": (
             _filled(SCORES, "q /= q.shape[-1] ** 0.5\nreturn q @ k.mT"),
-            "changed its argument number 1",
+            "changed its argument",
         ),
         "cosine": (
             _filled(SCORES, "return F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT"),
@@ -515,7 +515,7 @@ WRONG = {
                 "scores -= scores.amax(dim=-1, keepdim=True)\nscores.exp_()\n"
                 "scores /= scores.sum(dim=-1, keepdim=True)\nreturn scores",
             ),
-            "changed its argument number 1",
+            "changed its argument",
         ),
         "PyTorch's own": (_filled(SOFTMAX, "return torch.softmax(scores, dim=-1)"), "do without"),
     },

@@ -1,6 +1,7 @@
 """The checks: call an answer, or take its results, and send them up the ladder."""
 
 import copy
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 
 from plainformer.check.describe import as_tensor, case_in_words, crash_in_words, value_in_words
@@ -92,8 +93,8 @@ def unchanged(fn, *args, what: str) -> None:
         fail("modified", what, which=touched)
 
 
-def _watched(fn, case, what: str) -> tuple[object, int]:
-    """Call `fn` on copies: its result, and the number of the argument it changed, or 0."""
+def _watched(fn, case, what: str) -> tuple[object, str | None]:
+    """Call `fn` on copies: its result, and the argument that it changed, if any."""
     args, kwargs = _copies(case)
     before = _copies(case)[0]
     try:
@@ -104,14 +105,22 @@ def _watched(fn, case, what: str) -> tuple[object, int]:
         fail("not-written", what, cause=error)
     except Exception as error:
         fail("crashed", what, error=crash_in_words(error), cause=error)
-    for which, (now, then) in enumerate(zip(args, before, strict=True), start=1):
+    for place, (now, then) in enumerate(zip(args, before, strict=True)):
         now, then = as_tensor(now), as_tensor(then)
         if then is not None and (now.shape != then.shape or not same(now, then, EXACT).all()):
-            return got, which
-    return got, 0
+            return got, _parameter(fn, place)
+    return got, None
 
 
-def _climb_untouched(got, want, touched: int, what, tolerance, axes) -> None:
+def _parameter(fn, place: int) -> str:
+    """The name of a function's argument, or its place, as in `number 0`."""
+    try:
+        return f"`{list(inspect.signature(fn).parameters)[place]}`"
+    except (TypeError, ValueError, IndexError):
+        return f"number {place}"
+
+
+def _climb_untouched(got, want, touched: str | None, what, tolerance, axes) -> None:
     """The ladder, with the rung "arguments unmodified" just below the values."""
     try:
         climb(got, want, what, tolerance, axes)
@@ -163,6 +172,6 @@ def _copies(case) -> tuple[list, dict]:
 def _copy(value):
     """A deep copy; tensors are cloned, since a deep copy refuses the results of autograd."""
     tensor = as_tensor(value)
-    if tensor is None or type(value).__module__ == "numpy":
+    if tensor is None:
         return copy.deepcopy(value)
     return tensor.clone().requires_grad_(value.requires_grad)

@@ -11,14 +11,19 @@ SHOWN = 7  # entries of a row around the place that differs
 
 
 def as_tensor(value):
-    """The value as a detached tensor, or None when it is neither a tensor nor a numpy array."""
+    """The value as a detached tensor, or None when it is no tensor."""
     import torch
 
-    if isinstance(value, torch.Tensor):
-        return value.detach()
-    if type(value).__module__ == "numpy" and hasattr(value, "dtype"):
-        return torch.as_tensor(value)
-    return None
+    return value.detach() if isinstance(value, torch.Tensor) else None
+
+
+def as_number(value):
+    """The Python number in a 0-d tensor or a numpy scalar; anything else as it is."""
+    tensor = as_tensor(value)
+    if tensor is not None:
+        return tensor.item() if tensor.dim() == 0 else value
+    is_scalar = type(value).__module__ == "numpy" and getattr(value, "shape", None) == ()
+    return value.item() if is_scalar else value
 
 
 def kind(tensor) -> str:
@@ -38,6 +43,11 @@ def value_in_words(value) -> str:
     tensor = as_tensor(value)
     if tensor is not None:
         return f"a {kind(tensor)} tensor of shape {tuple(tensor.shape)}"
+    if type(value).__module__ == "torch.return_types":
+        names = ", ".join(type(value).__match_args__)
+        return f"the pair ({names}) that torch's {type(value).__name__} returns"
+    if type(value).__module__ == "numpy" and getattr(value, "shape", ()):
+        return f"a numpy array of shape {value.shape}"
     return "None" if value is None else f"{_cut(repr(value))} ({type(value).__name__})"
 
 
@@ -60,9 +70,12 @@ def case_in_words(case) -> str:
 
 
 def crash_in_words(error: Exception) -> str:
-    """The error's first line, and the line of code outside the checks that raised it."""
-    message = str(error).strip()
-    text = f"{type(error).__name__}: {message.splitlines()[0]}" if message else type(error).__name__
+    """The error's first and last line, and the line of code outside the checks that raised it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    told = (
+        [lines[0], *lines[1:][-1:]] if lines else []
+    )  # einops says what is wrong in its last line
+    text = ": ".join([type(error).__name__, *told])
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

@@ -1,6 +1,6 @@
 """The one exception that checks raise, and how it reads."""
 
-from plainformer.messages import MISTAKES, RULES
+from plainformer.messages import CRASHES, MISTAKES, RULES
 
 
 class CheckFailed(AssertionError):
@@ -14,11 +14,12 @@ class CheckFailed(AssertionError):
         super().__init__(headline)
         self.rule, self.got, self.want = rule, got, want
         self.headline, self.rows = headline, rows
+        self.step = RULES[rule][1]
         self.mistake: str | None = None
 
     def __str__(self) -> str:
         """What is wrong, where, after which call, and the cause if it is known, or a next step."""
-        last = MISTAKES[self.mistake] if self.mistake else f"Next: {RULES[self.rule][1]}"
+        last = MISTAKES[self.mistake] if self.mistake else f"Next: {self.step}"
         return "\n  ".join([self.headline, *self.rows, last])
 
     def _render_traceback_(self) -> list[str]:
@@ -30,4 +31,6 @@ def fail(rule: str, what: str, *, cause: BaseException | None = None, rows=(), *
     """Raise CheckFailed with the catalogue's text for `rule`, filled with `what` and `values`."""
     headline = RULES[rule][0].format(what=what, **values)
     failed = CheckFailed(rule, headline, list(rows), values.get("got"), values.get("want"))
+    if rule == "crashed":
+        failed.step = CRASHES.get(type(cause).__name__, failed.step)
     raise failed from cause

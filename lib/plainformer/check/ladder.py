@@ -6,6 +6,7 @@ from numbers import Number
 
 from plainformer.check.describe import (
     SHOWN,
+    as_number,
     as_tensor,
     figure,
     kind,
@@ -109,9 +110,7 @@ def _row(items) -> str:
 
 
 def _number(got, want, what, tolerance) -> None:
-    tensor = as_tensor(got)
-    if tensor is not None and tensor.dim() == 0:
-        got = tensor.item()
+    got = as_number(got)
     if not isinstance(got, Number):
         fail("type", what, want="a number", got=value_in_words(got))
     if isinstance(want, bool) != isinstance(got, bool):
@@ -128,20 +127,25 @@ def _number(got, want, what, tolerance) -> None:
 
 def _tensor(got, want, what, tolerance, axes) -> None:
     tensor = as_tensor(got)
-    if tensor is None and isinstance(got, Number) and want.dim() == 0:
+    if tensor is None and isinstance(as_number(got), Number) and want.dim() == 0:
         return _number(got, want.item(), what, tolerance)
     if tensor is None:
         fail("type", what, want="a tensor", got=value_in_words(got))
     shapes(tensor.shape, want.shape, what, axes)
     if kind(tensor) != kind(want):
-        fail("dtype", what, want=kind(want), got=f"{kind(tensor)} ({tensor.dtype})")
+        # 2 and 2.0 are the same answer; 2 for 2.5, or 1 for True, is not.
+        numbers = "boolean" not in (kind(tensor), kind(want))
+        if not numbers or not same(tensor, want.double(), tolerance).all():
+            fail("dtype", what, want=kind(want), got=f"{kind(tensor)} ({tensor.dtype})")
     if tensor.device != want.device:
         fail("device", what, want=want.device, got=tensor.device)
-    if kind(want) == "float":
+    if kind(want) == kind(tensor) == "float":
         bad = ~tensor.isfinite() & want.isfinite()
         if bad.any():
             values = {"count": int(bad.sum()), "total": bad.numel(), "index": _first(bad)}
             fail("not-finite", what, got=tensor, want=want, **values)
+    if kind(tensor) != kind(want):
+        return
     different = ~same(tensor, want, tolerance)
     if different.any():
         index = _first(different)

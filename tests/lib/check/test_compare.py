@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from einops import rearrange
 
 from plainformer import check, messages
 from plainformer.check import CheckFailed
@@ -43,7 +44,6 @@ def failure(fn, *args, **kwargs) -> CheckFailed:
         softmax,
         lambda x: torch.exp(x) / torch.exp(x).sum(-1, keepdim=True),
         lambda x: softmax(x.double()),
-        lambda x: softmax(x).numpy(),
         lambda x: softmax(x.requires_grad_()),
     ],
 )
@@ -77,12 +77,17 @@ def crash(x):
         (crash, "crashed", "x @ torch.ones(17, 1)"),
         (lambda x: None, "returned-nothing", "forget to return"),
         (lambda x: "a", "type", "'a' (str)"),
+        (lambda x: x.tolist(), "type", "expected a tensor"),
+        (lambda x: softmax(x).numpy(), "type", "a numpy array of shape (3,)"),
+        (lambda x: x.max(dim=-1), "type", "the pair (values, indices) that torch's max returns"),
+        (lambda x: softmax(y), "crashed", "grader does not run the cells that only show"),  # noqa: F821
+        (lambda x: rearrange(x, "(a b) -> a b"), "crashed", "Could not infer sizes"),
         (lambda x: x[..., None], "rank", "1 axis (s), shape (3,)"),
         (lambda x: softmax(x)[..., :-1], "shape", "(3,) = (s), got (2,)"),
         (lambda x: softmax(x) > 0.2, "dtype", "float"),
         (lambda x: x / 0, "not-finite", "3 of 3 entries"),
-        (write_over, "modified", "argument number 1"),
-        (write_over_and_be_wrong, "modified", "argument number 1"),
+        (write_over, "modified", "argument `x`"),
+        (write_over_and_be_wrong, "modified", "argument `x`"),
         (halved, "values", "the first at [0]"),
     ],
 )
@@ -170,6 +175,9 @@ def test_keyword_cases():
     [
         (1.00001, 1.0),
         (torch.tensor(3), 3),
+        (torch.tensor([2.0, 3.0]), torch.tensor([2, 3])),
+        (torch.tensor([2, 3]), torch.tensor([2.0, 3.0])),
+        (np.int64(3), 3),
         (3.0, 3),
         (np.float64(2.5), 2.5),
         ((1, [2.0]), [1, (2.0,)]),
@@ -194,7 +202,10 @@ def test_close_accepts(got, want):
         ([1, 2], [1, 2, 3], "length"),
         ({"a": 1}, {"b": 1}, "keys"),
         ([1.0, 2.0], torch.ones(2), "type"),
-        (torch.ones(2), torch.ones(2, dtype=torch.long), "dtype"),
+        (torch.tensor([2.5, 3]), torch.tensor([2, 3]), "dtype"),
+        (torch.tensor([2, 3]), torch.tensor([2.5, 3]), "dtype"),
+        (torch.tensor([1, 0]), torch.tensor([True, False]), "dtype"),
+        (np.ones(2), torch.ones(2), "type"),
         (torch.tensor([7, 8]), torch.tensor([7, 9]), "values"),
         (float("nan"), 1.0, "number"),
         ("a", "b", "number"),
