@@ -40,7 +40,7 @@ release: install  ## rebuild chapters/ from solutions/
 	@python -m autograde release
 
 book: assets  ## build the site into _build/html
-	@python _ext/build_book.py
+	@python _ext/build_book.py --strict
 
 class: install  ## grade the sample class into _build/class
 	@python -m autograde grade --sample

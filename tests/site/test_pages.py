@@ -1,0 +1,179 @@
+"""Every page of the built site, in a browser that reaches nothing else."""
+
+import re
+import urllib.request
+
+import pytest
+
+import build_book
+
+
+def problems(visits, found) -> str:
+    """One line a page that has something to complain about."""
+    return "\n".join(f"{v.page}: {what}" for v in visits if (what := found(v)))
+
+
+def test_the_pages_are_those_of_the_table_of_contents(book):
+    listed = build_book.toc_files(build_book.read_toc(book.root))
+    assert sorted(listed) == build_book.built_pages(book.html)
+
+
+def test_all_pages_were_visited(book, visits):
+    listed = {f"{name}.html" for name in build_book.toc_files(build_book.read_toc(book.root))}
+    assert listed | {"search.html"} <= {visit.page for visit in visits}
+
+
+def test_no_page_asks_another_host(visits):
+    assert not problems(visits, lambda visit: visit.foreign)
+
+
+def test_no_address_of_another_host_is_loaded_by_any_file(book):
+    """Also what only a click would load: scripts, styles and frames in the markup."""
+    loads = re.compile(r"<(?:script|link|img|iframe|object)[^>]*(?:src|href|data)=\"(?:https?:)?//")
+    found = {
+        path.name: loads.findall(path.read_text(encoding="utf-8"))
+        for path in book.html.rglob("*.html")
+    }
+    assert not {name: hits for name, hits in found.items() if hits}
+    scripts = [path.read_text(encoding="utf-8") for path in book.html.rglob("_static/*.js")]
+    assert scripts
+    assert not [s[:80] for s in scripts if re.search(r"unpkg\.com|cdnjs\.|jsdelivr", s)]
+
+
+def test_no_page_has_an_error_in_its_console(visits):
+    assert not problems(visits, lambda visit: visit.console)
+
+
+def test_nothing_is_missing(visits):
+    assert not problems(visits, lambda visit: visit.broken)
+
+
+def test_every_formula_is_typeset(visits):
+    assert not problems(visits, lambda visit: visit.shown["raw"])
+    assert not problems(visits, lambda visit: visit.shown["errors"])
+    assert any(visit.shown["typeset"] for visit in visits)
+
+
+def test_every_picture_is_there_and_described(visits):
+    def undescribed(visit):
+        return [
+            src
+            for src, alt, loaded in visit.shown["pictures"]
+            # MyST-NB falls back to the file's name, which says nothing
+            if not (loaded and alt and len(alt) > 9 and not re.search(r"\.(png|svg)$", alt))
+        ]
+
+    assert not problems(visits, undescribed)
+
+
+def test_every_explorer_came_alive(visits):
+    def dead(visit):
+        return visit.shown["explorers"] - visit.shown["alive"]
+
+    assert not problems(visits, dead)
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_axe_finds_nothing(visits, mode):
+    assert not problems(visits, lambda visit: visit.axe[mode])
+
+
+def test_no_page_scrolls_sideways_on_a_phone(visits):
+    assert not problems(visits, lambda visit: visit.too_wide)
+
+
+def test_solutions_and_hints_are_folded(visits):
+    assert not problems(visits, lambda visit: visit.shown["open"])
+
+
+def test_every_exercise_has_its_solution(book, visits):
+    from autograde import source
+
+    shown = {visit.page: visit.shown["solutions"] for visit in visits}
+    for slug in build_book.chapter_slugs(book.root):
+        chapter = source.load(slug)
+        expected = {*chapter.exercises, *(cell.id for cell in chapter.written)}
+        assert set(shown[f"chapters/{slug}.html"]) == expected
+        assert len(shown[f"chapters/{slug}.html"]) == len(expected)
+
+
+def test_a_click_opens_a_solution(book, page, site):
+    for slug in build_book.chapter_slugs(book.root):
+        page.goto(f"{site}/chapters/{slug}.html")
+        solution = page.locator("details.solution").first
+        inside = solution.locator("pre, .model-answer").first
+        assert not inside.is_visible()
+        solution.locator("summary").click()
+        assert inside.is_visible()
+        solution.locator("summary").click()
+        assert not inside.is_visible()
+
+
+def test_the_download_button_serves_the_notebook_of_the_students(book, page, site):
+    for slug in build_book.chapter_slugs(book.root):
+        page.goto(f"{site}/chapters/{slug}.html")
+        address = page.locator(".btn-download-source-button").get_attribute("href")
+        with urllib.request.urlopen(f"{site}/chapters/{address}") as answer:
+            served = answer.read()
+        assert served == (book.root / "chapters" / f"{slug}.ipynb").read_bytes()
+
+
+def test_search_finds_a_chapter(page, site):
+    page.goto(f"{site}/search.html?q=softmax")
+    page.wait_for_selector("#search-results li a", timeout=10_000)
+    links = page.locator("#search-results li a").evaluate_all("all => all.map((a) => a.href)")
+    assert any("/chapters/" in link for link in links)
+
+
+def test_the_icons_are_drawn_without_the_script_of_their_makers(page, site):
+    """The theme brings 1.5 MB of icon code; its fonts alone must draw the buttons."""
+    page.goto(f"{site}/index.html")
+    page.evaluate("() => document.fonts.ready.then(() => null)")
+    icons = page.locator(".article-header-buttons i:visible").evaluate_all(
+        """all => all.map((icon) => {
+            const style = getComputedStyle(icon, "::before");
+            return [style.content, document.fonts.check(`900 16px ${style.fontFamily}`),
+                    icon.getBoundingClientRect().width];
+        })"""
+    )
+    assert icons
+    for content, loaded, width in icons:
+        assert content not in ("none", '""')
+        assert loaded
+        assert width > 5
+
+
+def test_it_all_works_from_a_folder(browser, book):
+    """Opened as a file: formulas, the explorer, the search."""
+    context = browser.new_context(reduced_motion="reduce")
+    page = context.new_page()
+    for slug in build_book.chapter_slugs(book.root):
+        page.goto((book.html / "chapters" / f"{slug}.html").as_uri(), wait_until="load")
+        page.evaluate("() => window.MathJax?.startup?.promise")
+        assert not page.locator("mjx-merror").count()
+        assert page.locator(".math").count() == page.locator(".math:has(mjx-container)").count()
+        explorers = page.locator("attention-explorer")
+        assert explorers.count() == page.locator("attention-explorer .ae").count()
+    page.goto((book.html / "search.html").as_uri() + "?q=attention", wait_until="load")
+    page.wait_for_selector("#search-results li a", timeout=10_000)
+    assert page.locator("#search-results li a").count() > 1
+    context.close()
+
+
+def test_without_javascript_the_words_and_tables_are_there(browser, book, site):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site}/index.html")
+    assert page.locator(".matrix table").first.is_visible()
+    for slug in build_book.chapter_slugs(book.root):
+        page.goto(f"{site}/chapters/{slug}.html")
+        assert page.locator("article h1").is_visible()
+        for explorer in page.locator("attention-explorer").all():
+            assert explorer.locator("table").first.is_visible()
+    context.close()
+
+
+def test_page_weights_are_written_down(book, visits):
+    lines = (book.build / "page-weights.txt").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == len(visits)
+    assert all(re.match(r" *\d+\.\d\d MB +\d+ requests", line) for line in lines)
