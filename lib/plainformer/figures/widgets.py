@@ -24,8 +24,9 @@ class AttentionExplorer:
         {"tokens": [...], "heads": [{"name": "head 1", "weights": [...]}, ...], "caption": ""}
 
     The first form when `weights` has two axes, the second when it has three (one `names` a head).
-    `caption` is plain text and may be empty. Raises ValueError above 20 tokens, or when the sizes
-    do not fit together.
+    `caption` is plain text and may be empty. `start` = (head, query), counted from 0, is what is
+    shown first: the keys "head" and "query" of the object. Raises ValueError above 20 tokens, or
+    when the sizes do not fit together.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class AttentionExplorer:
         tokens: list[str],
         names: list[str] | None = None,
         caption: str = "",
+        start: tuple[int, int] | None = None,
     ):
         if len(tokens) > MOST_TOKENS:
             raise ValueError(
@@ -57,6 +59,11 @@ class AttentionExplorer:
             raise ValueError(
                 f"weights has {n_heads} heads but there are {len(self.names)} names; name each head"
             )
+        if start and not (0 <= start[0] < n_heads and 0 <= start[1] < len(tokens)):
+            raise ValueError(
+                f"start is (head, query), below ({n_heads}, {len(tokens)}), got {start}"
+            )
+        self.start = start
 
     @property
     def data(self) -> dict:
@@ -66,7 +73,8 @@ class AttentionExplorer:
         else:
             pairs = zip(self.names, self.weights, strict=True)
             shown = {"heads": [{"name": name, "weights": weights} for name, weights in pairs]}
-        return {"tokens": self.tokens, **shown, "caption": self.caption}
+        first = dict(zip(("head", "query"), self.start, strict=True)) if self.start else {}
+        return {"tokens": self.tokens, **shown, **first, "caption": self.caption}
 
     def __repr__(self) -> str:
         return f"AttentionExplorer({' '.join(self.tokens)!r}, {len(self.weights)} head(s))"

@@ -130,3 +130,11 @@ def test_a_map_that_is_not_square_is_refused(no_shape_hook):
 def test_weights_that_are_no_numbers_are_refused_rather_than_written():
     with pytest.raises(ValueError, match="not JSON compliant"):
         AttentionExplorer(torch.full((2, 2), torch.nan), TOKENS)._repr_html_()
+
+
+def test_where_to_begin_is_told_by_numbers_and_checked():
+    data = Page(AttentionExplorer(HEADS, TOKENS, start=(1, 0))).data
+    assert (data["head"], data["query"]) == (1, 0)
+    assert "head" not in Page(AttentionExplorer(HEADS, TOKENS)).data
+    with pytest.raises(ValueError, match=r"below \(2, 2\), got \(2, 0\)"):
+        AttentionExplorer(HEADS, TOKENS, start=(2, 0))
