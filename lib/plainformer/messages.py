@@ -120,8 +120,8 @@ MISTAKES: dict[str, str] = {
     "index takes it away.",
     "index_takes_first_axis": "In x[:, 0] the colon keeps the first axis, b; the 0 picks "
     "along the second, t.",
-    "scores_swapped": "This is k times q: the queries give the rows of q @ k.mT, the keys its "
-    "columns.",
+    "scores_swapped": "This is k times q: in q @ k.mT the words that ask (q) give the rows, "
+    "those that are asked (k) the columns.",
     "mean_over_words": "This subtracts the mean over the words (dim=1), not each word's own mean.",
     "mean_over_sentence": "This subtracts one mean a sentence, not each word's own mean.",
     "mean_over_everything": "This subtracts one mean of the whole block, not each word's own mean.",
@@ -129,8 +129,8 @@ MISTAKES: dict[str, str] = {
     "keepdim=True): the means then line up with the width, not with the words.",
     "gain_along_width": "This multiplies number j of every word by gain[j]: a gain of shape "
     "(t,) lines up with the last axis, the width.",
-    "gain_ignored": "This is centred, but not multiplied by the gain.",
-    "not_centred": "This is multiplied by the gain, but no mean was subtracted.",
+    "gain_ignored": "This equals the centred words, not multiplied by the gain.",
+    "not_centred": "This equals the words times their gain: no mean was subtracted.",
     "gain_before_mean": "This subtracts the mean after the gain: centre first, then multiply "
     "the difference.",
     "view_without_transpose": "This only cuts the rows into b pieces: reshape keeps the "
@@ -141,31 +141,39 @@ MISTAKES: dict[str, str] = {
     "are torn apart.",
     "width_before_words": "This puts the width before the words in the reshape: the numbers "
     "of a word are mixed.",
-    "zero_takes_part": "This lets a 0 stand in for what is masked: it wins where all allowed "
-    "scores are negative.",
+    "zero_takes_part": "This equals the result with a 0 in every masked place: it wins where all "
+    "allowed scores are negative.",
+    "all_for_any": "This equals 0.0 for every row that may not look everywhere; only a row that "
+    "may look nowhere gives 0.0.",
+    "clamped_at_zero": "This equals the result with everything below zero raised to 0.0; only a "
+    "row that may look nowhere gives 0.0.",
+    "whole_numbers": "These are integers: Python's 0 makes one, 0.0 makes a float.",
     "mask_inverted": "This equals the result with the mask read the other way round; True "
     "means may look.",
     "mask_ignored": "This equals the result without the mask.",
-    "best_of_each_column": "This is the best score of each column (over the queries), not of "
-    "each row.",
+    "best_of_each_column": "This is the best score of each column, not of each row.",
     "one_best_for_all": "This is one maximum for the whole table: name the axis that goes, dim=-1.",
     "position_for_value": "This is where the best score stands (argmax), not the score itself.",
     "empty_row_keeps_fill": "This is right except for rows that may look nowhere: those give 0.0.",
-    "fill_not_low_enough": "This fills the masked places with -1e9, which wins against lower "
-    "scores.",
+    "fill_not_low_enough": "This equals the result with -1e9 in the masked places, which wins "
+    "against lower scores.",
     "padding_averaged": "This equals the mean over all positions, padding included.",
     "divided_by_all_words": "This sums the real words only, but divides by all t positions.",
     "divided_by_batch_count": "This divides by the number of real words in the whole batch, "
     "not in each sentence.",
     "padding_meant": "This is the mean of the padding: True in the mask means a real word.",
     "not_divided": "This is the sum of the real words, not yet their mean.",
-    "empty_divides_by_zero": "This divides 0 by 0 for a sentence without real words; it "
+    "empty_divides_by_zero": "This equals 0 divided by 0 for a sentence without real words; it "
     "should give zeros.",
-    "padding_multiplied": "This multiplies the padding by 0, and 0 times NaN is NaN: fill, "
-    "don't multiply.",
+    "padding_multiplied": "This equals the result with the padding multiplied by 0, and 0 times "
+    "NaN is NaN: fill, don't multiply.",
     "one_added_to_count": "This divides by one more than the number of real words.",
-    "divided_by_rows": "This divides by the number of rows; the mean of a row divides by its "
-    "length.",
+    "little_added_to_count": "This divides by a little more than the number of real words: "
+    "nothing may be added to the count.",
+    "zeros_not_counted": "This counts only words with a number other than 0: the mask says "
+    "which words are real, not their numbers.",
+    "divided_by_rows": "This equals the sums divided by the number of rows; the mean of a row "
+    "divides by its length.",
     # 02 Scaled dot-product attention
     "normalised_by_sum": "This equals each score divided by the sum of its row; a softmax "
     "exponentiates first.",

@@ -92,6 +92,14 @@ def centre(x, gain):
 """,
     },
     "00-transpose-or-view": {
+        "a block of zeros, filled row by row": """
+def by_sentence(rows, b):
+    t = len(rows) // b
+    block = torch.zeros(b, t, rows.shape[1])
+    for place, row in enumerate(rows):
+        block[place % b, place // b] = row
+    return block
+""",
         "einops": """
 def by_sentence(rows, b):
     return rearrange(rows, "(t b) d_model -> b t d_model", b=b)
@@ -128,6 +136,13 @@ def best_score(scores, mask):
     for row, sees in zip(scores, mask):
         rows.append(row[sees].max() if sees.any() else torch.tensor(0.0))
     return torch.stack(rows)
+""",
+        "Python's max": """
+def best_score(scores, mask):
+    best = []
+    for row, sees in zip(scores.tolist(), mask.tolist()):
+        best.append(max((a for a, seen in zip(row, sees) if seen), default=0.0))
+    return torch.tensor(best)
 """,
         "lowest number of the type": """
 def best_score(scores, mask):
@@ -177,6 +192,15 @@ def mean_of_real(x, mask):
     share = mask / mask.sum(dim=-1, keepdim=True).clamp(min=1)
     return einsum(clean, share, "b t d_model, b t -> b d_model")
 """,
+        "nan_to_num before the sum": """
+def mean_of_real(x, mask):
+    total = (x.nan_to_num() * mask[..., None]).sum(dim=1)
+    return total / mask.sum(dim=1, keepdim=True).clamp(min=1)
+""",
+        "nanmean": """
+def mean_of_real(x, mask):
+    return x.masked_fill(~mask[..., None], float("nan")).nanmean(dim=1).nan_to_num(nan=0.0)
+""",
         "nan_to_num of the quotient, padding filled": """
 def mean_of_real(x, mask):
     clean = x.masked_fill(~mask[:, :, None], 0.0)
@@ -203,7 +227,14 @@ WRONG = {
             "a single index takes it away",
         ),
         "index of the first axis": (_shapes(first_word="(t, d_model)"), "picks along the second"),
-        "scores swapped": (_shapes(scores="(b, s, t)"), "the queries give the rows"),
+        "the reference of the check": (
+            """
+def shapes(b, t, s, d_model, d_head):
+    return measured(b, t, s, d_model, d_head)
+""",
+            "the answer uses measured",
+        ),
+        "scores swapped": (_shapes(scores="(b, s, t)"), "(q) give the rows"),
         "q keeps the width": (_shapes(q="(b, t, d_model)"), "'q'"),
         "batch forgotten": (_shapes(scores="(t, s)", row_sum="(t,)"), "'scores'"),
         "the sizes of the check": (
@@ -278,6 +309,24 @@ def centre(x, gain):
 """,
             "changed its argument",
         ),
+        "divided by the gain in between": (
+            """
+def centre(x, gain):
+    gain = gain[:, None]
+    return (x - (x * gain).mean(dim=-1, keepdim=True) / gain) * gain
+""",
+            "are NaN or infinite",
+        ),
+        "the first word has no gain": (
+            """
+def centre(x, gain):
+    out = x - x.mean(dim=-1, keepdim=True)
+    for i in range(1, x.shape[1]):
+        out[:, i] *= gain[i]
+    return out
+""",
+            "case 2 of 2",
+        ),
         "gain with an axis for the batch": (
             """
 def centre(x, gain):
@@ -331,6 +380,22 @@ def by_sentence(rows, b):
 """,
             "words of different sentences stand together",
         ),
+        "einops without a length": (
+            """
+def by_sentence(rows, b):
+    return rearrange(rows, "(t b) d_model -> b t d_model")
+""",
+            "a merged axis needs a length",
+        ),
+        "argument changed": (
+            """
+def by_sentence(rows, b):
+    block = rearrange(rows, "(t b) d_model -> b t d_model", b=b).clone()
+    rows.zero_()
+    return block
+""",
+            "changed its argument `rows`",
+        ),
         "last two axes swapped": (
             """
 def by_sentence(rows, b):
@@ -367,14 +432,14 @@ def best_score(scores, mask):
     best = (scores * mask).amax(dim=-1)
     return best.masked_fill(~mask.any(dim=-1), 0.0)
 """,
-            "lets a 0 stand in",
+            "a 0 in every masked place",
         ),
         "filled with zero": (
             """
 def best_score(scores, mask):
     return scores.masked_fill(~mask, 0.0).amax(dim=-1)
 """,
-            "lets a 0 stand in",
+            "a 0 in every masked place",
         ),
         "mask inverted": (
             """
@@ -426,7 +491,7 @@ def best_score(scores, mask):
     best = scores.masked_fill(~mask, -1e9).amax(dim=-1)
     return best.masked_fill(~mask.any(dim=-1), 0.0)
 """,
-            "fills the masked places with -1e9",
+            "-1e9 in the masked places",
         ),
         "argument changed": (
             """
@@ -435,6 +500,71 @@ def best_score(scores, mask):
     return best.masked_fill(~mask.any(dim=-1), 0.0)
 """,
             "changed its argument",
+        ),
+        "filled with -1e38": (
+            """
+def best_score(scores, mask):
+    best = scores.masked_fill(~mask, -1e38).amax(dim=-1)
+    return best.masked_fill(~mask.any(dim=-1), 0.0)
+""",
+            "got -1e+38",
+        ),
+        "filled with -3e37": (
+            """
+def best_score(scores, mask):
+    best = scores.masked_fill(~mask, -3e37).amax(dim=-1)
+    return best.masked_fill(~mask.any(dim=-1), 0.0)
+""",
+            "got -3e+37",
+        ),
+        "a very low best is taken for none": (
+            """
+def best_score(scores, mask):
+    best = scores.masked_fill(~mask, float("-inf")).amax(dim=-1)
+    return best.masked_fill(best < -1e38, 0.0)
+""",
+            "expected -3.40282e+38",
+        ),
+        "the lowest float is taken for none": (
+            """
+def best_score(scores, mask):
+    lowest = torch.finfo(scores.dtype).min
+    best = scores.masked_fill(~mask, lowest).amax(dim=-1)
+    return best.masked_fill(best == lowest, 0.0)
+""",
+            "expected -3.40282e+38",
+        ),
+        "integers where nothing may be looked at": (
+            """
+def best_score(scores, mask):
+    best = []
+    for row, sees in zip(scores.tolist(), mask.tolist()):
+        best.append(max((a for a, seen in zip(row, sees) if seen), default=0))
+    return torch.tensor(best)
+""",
+            "These are integers",
+        ),
+        "all for any": (
+            """
+def best_score(scores, mask):
+    best = scores.masked_fill(~mask, float("-inf")).amax(dim=-1)
+    return best.masked_fill(~mask.all(dim=-1), 0.0)
+""",
+            "may not look everywhere",
+        ),
+        "clamped at zero": (
+            """
+def best_score(scores, mask):
+    return scores.masked_fill(~mask, float("-inf")).amax(dim=-1).clamp(min=0)
+""",
+            "everything below zero",
+        ),
+        "the pair of max": (
+            """
+def best_score(scores, mask):
+    return scores.masked_fill(~mask, float("-inf")).max(dim=-1)
+""",
+            "the pair (values, indices)",
         ),
         "axis kept": (
             """
@@ -493,7 +623,7 @@ def mean_of_real(x, mask):
     total = x.masked_fill(~mask[..., None], 0.0).sum(dim=1)
     return total / mask.sum(dim=1, keepdim=True)
 """,
-            "divides 0 by 0",
+            "0 divided by 0",
         ),
         "padding averaged": (
             """
@@ -539,6 +669,23 @@ def mean_of_real(x, mask):
     return total / (mask.sum(dim=1, keepdim=True) + 1)
 """,
             "one more than the number",
+        ),
+        "a little added to the count": (
+            """
+def mean_of_real(x, mask):
+    total = x.masked_fill(~mask[..., None], 0.0).sum(dim=1)
+    return total / (mask.sum(dim=1, keepdim=True) + 1e-4)
+""",
+            "a little more than the number",
+        ),
+        "words of zeros not counted": (
+            """
+def mean_of_real(x, mask):
+    x = x.masked_fill(~mask[..., None], 0.0)
+    count = (x != 0).any(dim=-1).sum(dim=1, keepdim=True)
+    return x.sum(dim=1) / count.clamp(min=1)
+""",
+            "a number other than 0",
         ),
         "real words first": (
             """

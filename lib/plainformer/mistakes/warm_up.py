@@ -93,7 +93,14 @@ BOOLEAN_MASK = {
     "position_for_value": lambda scores, mask: scores.masked_fill(~mask, -INF).argmax(dim=-1),
     "empty_row_keeps_fill": lambda scores, mask: scores.masked_fill(~mask, -INF).amax(dim=-1),
     "fill_not_low_enough": lambda scores, mask: _best(scores, mask, fill=-1e9),
+    "all_for_any": lambda scores, mask: (
+        scores.masked_fill(~mask, -INF).amax(dim=-1).masked_fill(~mask.all(dim=-1), 0.0)
+    ),
+    "clamped_at_zero": lambda scores, mask: (
+        scores.masked_fill(~mask, -INF).amax(dim=-1).clamp(min=0.0)
+    ),
 }
+BOOLEAN_MASK_NUMBERS = {"whole_numbers": lambda scores, mask: "integers"}
 
 
 def _total(
@@ -117,6 +124,10 @@ READ_A_MESSAGE = {
         (x * mask[..., None]).sum(dim=1) / _count(mask).clamp(min=1)
     ),
     "one_added_to_count": lambda x, mask: _total(x, mask) / (_count(mask) + 1),
+    "little_added_to_count": lambda x, mask: _total(x, mask) / (_count(mask) + 1e-4),
+    "zeros_not_counted": lambda x, mask: (
+        _total(x, mask) / _count(mask & x.ne(0).any(dim=-1)).clamp(min=1)
+    ),
 }
 
 
