@@ -29,9 +29,9 @@
     if (!(row[first] > 0)) return `${asks} sees nothing.`;
     let text = `${asks} looks most at “${tokens[first]}” (${percent(row[first])})`;
     if (second !== undefined && row[second] > 0) text += `, then “${tokens[second]}” (${percent(row[second])})`;
-    const bits = row.reduce((sum, p) => (p > 0 ? sum - p * Math.log2(p) : sum), 0);
+    const nats = row.reduce((sum, p) => (p > 0 ? sum - p * Math.log(p) : sum), 0);
     const seen = row.filter((p) => p > 0).length;
-    return `${text}. Entropy ${bits.toFixed(2)} of at most ${Math.log2(seen).toFixed(2)} bits.`;
+    return `${text}. Entropy ${nats.toFixed(2)} of at most ${Math.log(seen).toFixed(2)} nats.`;
   };
 
   class AttentionExplorer extends HTMLElement {

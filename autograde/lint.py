@@ -41,11 +41,11 @@ def _mentioned(code: str) -> set[str]:
         tree = ast.parse(code)
     except (SyntaxError, ValueError):
         return set()
-    used = set()
+    # A variable of the learner's own that happens to be called `softmax` is not meant.
+    used = used_names(code) - defined_names(code)
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            dotted = ast.unparse(node)
-            used |= {dotted, dotted.rsplit(".", 1)[-1]}
+        if isinstance(node, ast.Attribute):
+            used |= {ast.unparse(node), node.attr}
         elif isinstance(node, ast.ImportFrom):
             used |= {f"{node.module}.{alias.name}" for alias in node.names}
             used |= {alias.name for alias in node.names}

@@ -14,7 +14,7 @@ RULES: dict[str, tuple[str, str]] = {
         "Replace the line `raise NotImplementedError` with your code and run the cell.",
     ),
     "crashed": (
-        "{what}: the call stopped with {error}.",
+        "{what}: the call stopped with {error}",
         "Print the shapes just before that line; the message names the operation.",
     ),
     "returned-nothing": (

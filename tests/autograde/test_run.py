@@ -144,6 +144,9 @@ def test_a_dead_worker_is_replaced(engine, chapter):
         ("def f(x):\n    return x.softmax(-1)", ["softmax"]),
         ("from torch import softmax as s", ["softmax", "torch.softmax"]),
         ("def f(x):\n    return x  # softmax", []),
+        ("def f(x):\n    softmax = x.exp()\n    return softmax / softmax.sum()", []),
+        ("def softmax(x):\n    return softmax(x[1:])", []),
+        ("def f(x):\n    return softmax(x)", ["softmax"]),
         ("def f(x:", []),
     ],
 )

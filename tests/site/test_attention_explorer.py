@@ -124,7 +124,7 @@ def test_a_choice_is_read_aloud_after_a_rest_and_pointing_is_not(explorer, page)
 def test_the_entropy_of_an_even_row_is_the_logarithm_of_its_length(explorer):
     shown = explorer()
     shown.get_by_role("radio", name="use").click()
-    assert "Entropy 2.32 of at most 2.32 bits" in shown.locator(".ae-said").inner_text()
+    assert "Entropy 1.61 of at most 1.61 nats" in shown.locator(".ae-said").inner_text()
 
 
 def test_another_head_can_be_picked(explorer):

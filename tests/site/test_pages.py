@@ -54,6 +54,13 @@ def test_every_formula_is_typeset(visits):
     assert any(visit.shown["typeset"] for visit in visits)
 
 
+def test_the_pictures_of_the_real_encoder_are_on_the_page(book):
+    """The chapter does without them where the encoder is missing; the site must not."""
+    page = (book.html / "chapters" / "02-attention.html").read_text(encoding="utf-8")
+    assert "<attention-explorer" in page
+    assert "its -&gt; law 0.794" in page
+
+
 def test_every_picture_is_there_and_described(visits):
     def undescribed(visit):
         return [
