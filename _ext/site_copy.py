@@ -45,7 +45,6 @@ def site_copy(notebook: dict, texts: dict[str, str]) -> dict:
             if cell["id"] not in texts:
                 raise StaleNotebook(f"its text cell {cell['id']!r} is not in the source")
             cell["source"] = texts[cell["id"]]
-            cell.pop("attachments", None)
         if role == "written":
             cell["source"] = '<div class="written-answer">Your answer, in the notebook.</div>'
         cells.append(cell)

@@ -94,11 +94,8 @@ def _code_or_markdown(cell: Cell, chapter: Chapter) -> NotebookNode:
     ident = _cell_id(cell, chapter)
     if cell.kind == "code":
         return new_code_cell(cell.text, id=ident)
-    text, attached = plain(cell.text, chapter.path.parent.parent)
-    node = new_markdown_cell(_folded(cell, text) if cell.role == "hint" else text, id=ident)
-    if attached:
-        node["attachments"] = NotebookNode(attached)
-    return node
+    text = plain(cell.text, chapter.path.parent.parent)
+    return new_markdown_cell(_folded(cell, text) if cell.role == "hint" else text, id=ident)
 
 
 def _owner(cell: Cell, chapter: Chapter) -> str:

@@ -1,8 +1,8 @@
 """Make a chapter's Markdown readable where MyST is not known: JupyterLab, VS Code, Colab.
 
 The site understands citations, cross references and pictures in `_static/`; a notebook that was
-downloaded alone understands none of them. So the student notebook gets words and attached pictures
-in their place, and the site's copy gets the source's text back (`build.site_texts`).
+downloaded alone understands none of them. So the student notebook gets words, and pictures inside
+its text, in their place; the site's copy gets the source's text back (`build.site_texts`).
 """
 
 import base64
@@ -18,15 +18,14 @@ PICTURE = re.compile(r"!\[([^\]]*)\]\((?:\.\./)?(_static/[^)]+)\)")
 KINDS = {".svg": "image/svg+xml", ".png": "image/png"}
 
 
-def plain(text: str, root: Path) -> tuple[str, dict]:
-    """The text in plain Markdown, and the pictures to attach to its cell (name -> MIME bundle)."""
-    attached: dict[str, dict[str, str]] = {}
+def plain(text: str, root: Path) -> str:
+    """The text in plain Markdown, with its pictures inside."""
 
-    def attach(found: re.Match) -> str:
+    def embed(found: re.Match) -> str:
+        # Not an attachment of the cell: JupyterLab shows no SVG that is attached.
         path = root / found[2]
         data = base64.b64encode(path.read_bytes()).decode()
-        attached[path.name] = {KINDS[path.suffix]: data}
-        return f"![{found[1]}](attachment:{path.name})"
+        return f"![{found[1]}](data:{KINDS[path.suffix]};base64,{data})"
 
     def cite(found: re.Match) -> str:
         names = [_author_and_year(key.strip(), root) for key in found[2].split(",")]
@@ -42,7 +41,7 @@ def plain(text: str, root: Path) -> tuple[str, dict]:
             f"{found[0]} has no words of its own, which a notebook needs; "
             "write it as {ref}`words <target>`"
         )
-    return PICTURE.sub(attach, text), attached
+    return PICTURE.sub(embed, text)
 
 
 def _author_and_year(key: str, root: Path) -> tuple[str, str]:

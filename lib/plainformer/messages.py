@@ -57,6 +57,14 @@ RULES: dict[str, tuple[str, str]] = {
         "{what}: the call changed its argument {which}.",
         "Methods that end in _ and assignments like x[0] = ... write into the caller's tensor.",
     ),
+    "values-untold": (
+        "{what}: {count} of {total} entries differ, the first at {index}.",
+        "The right numbers are not told here: go back to the step before and check it by hand.",
+    ),
+    "number-untold": (
+        "{what}: got {got}, and that is not it.",
+        "The right number is not told here: go back to the step before and check it by hand.",
+    ),
     "values": (
         "{what}: {count} of {total} entries differ, the first at {index}.",
         "Compute this entry by hand, then print the intermediate steps.",
@@ -92,8 +100,10 @@ RULES: dict[str, tuple[str, str]] = {
     ),
 }
 
-# The next step after a crash, by the exception's name; others get the step of "crashed" above.
+# The next step after a crash, by words of the error; others get the step of "crashed" above.
 CRASHES: dict[str, str] = {
+    "Boolean value of Tensor": "A tensor is neither true nor false: ask `is None`, or use any(), "
+    "all() or a comparison of numbers.",
     "NameError": "Define the name in this cell, or use what the first code cell imports: "
     "the grader does not run the cells that only show something.",
     "UnboundLocalError": "A name that a function assigns to is local: give it a value first.",

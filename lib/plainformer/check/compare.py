@@ -13,11 +13,14 @@ from plainformer.messages import MISTAKES
 NAMEABLE = {"keys", "length", "rank", "shape", "dtype", "not-finite", "values", "number"}
 
 
-def calls(fn, cases, want, what, *, unlike=None, axes=None, atol=1e-5, rtol=1e-4) -> None:
+def calls(
+    fn, cases, want, what, *, unlike=None, axes=None, atol=1e-5, rtol=1e-4, tell=True
+) -> None:
     """Call `fn` on every case and compare with `want`: a list of results, or a reference function.
 
     A case is a tuple of arguments, or a dict of keyword arguments. `unlike` maps the names of known
     mistakes to wrong functions, or to lists of wrong results. `axes` names the axes of a result.
+    With `tell=False` the message keeps the right values to itself.
     Each function gets copies of its own, so nobody can spoil the inputs of another.
     """
     if not callable(fn):
@@ -32,17 +35,19 @@ def calls(fn, cases, want, what, *, unlike=None, axes=None, atol=1e-5, rtol=1e-4
             _climb_untouched(got, right, touched, what, tolerance, axes)
         except CheckFailed as failed:
             of = f"  (case {number} of {len(cases)})" if len(cases) > 1 else ""
+            if not tell:
+                failed.untold()
             failed.rows.append(f"called with {case_in_words(case)}{of}")
             if unlike and failed.rule in NAMEABLE:
                 _name(failed, _tried(fn, cases), wanted, _results(unlike, cases), tolerance)
             raise
 
 
-def close(got, want, what, *, unlike=None, atol=1e-5, rtol=1e-4) -> None:
+def close(got, want, what, *, unlike=None, atol=1e-5, rtol=1e-4, tell=True) -> None:
     """Compare numbers, tensors, or nested lists and dicts of them, within atol + rtol * |want|.
 
     With `unlike` (mistake -> wrong results), `got` and `want` are lists of at least two results:
-    one agreement may be chance.
+    one agreement may be chance. With `tell=False` the message keeps the right values to itself.
     """
     if unlike and (not isinstance(want, (list, tuple)) or len(want) < 2):
         raise TypeError("unlike needs at least two results in a list, to name a mistake safely")
@@ -50,6 +55,8 @@ def close(got, want, what, *, unlike=None, atol=1e-5, rtol=1e-4) -> None:
     try:
         climb(got, want, what, tolerance)
     except CheckFailed as failed:
+        if not tell:
+            failed.untold()
         if unlike and failed.rule in NAMEABLE and isinstance(got, (list, tuple)):
             _name(failed, list(got), list(want), unlike, tolerance)
         raise

@@ -10,12 +10,21 @@ class CheckFailed(AssertionError):
     there, `mistake` the key of a known mistake (in `messages.MISTAKES`) or None.
     """
 
-    def __init__(self, rule: str, headline: str, rows: list[str], got=None, want=None):
+    def __init__(self, rule: str, what: str, headline: str, rows: list[str], got=None, want=None):
         super().__init__(headline)
+        self.what = what
         self.rule, self.got, self.want = rule, got, want
         self.headline, self.rows = headline, rows
         self.step = RULES[rule][1]
         self.mistake: str | None = None
+
+    def untold(self) -> None:
+        """Take the right values out of the message, where a number to work out is judged."""
+        if f"{self.rule}-untold" in RULES:
+            headline, self.step = RULES[f"{self.rule}-untold"]
+            if self.rule == "number":
+                self.headline = headline.format(what=self.what, got=self.got)
+            self.rows = [row for row in self.rows if not row.startswith("expected ")]
 
     def __str__(self) -> str:
         """What is wrong, where, after which call, and the cause if it is known, or a next step."""
@@ -30,7 +39,8 @@ class CheckFailed(AssertionError):
 def fail(rule: str, what: str, *, cause: BaseException | None = None, rows=(), **values):
     """Raise CheckFailed with the catalogue's text for `rule`, filled with `what` and `values`."""
     headline = RULES[rule][0].format(what=what, **values)
-    failed = CheckFailed(rule, headline, list(rows), values.get("got"), values.get("want"))
+    failed = CheckFailed(rule, what, headline, list(rows), values.get("got"), values.get("want"))
     if rule == "crashed":
-        failed.step = CRASHES.get(type(cause).__name__, failed.step)
+        text = f"{type(cause).__name__}: {cause}"
+        failed.step = next((step for words, step in CRASHES.items() if words in text), failed.step)
     raise failed from cause

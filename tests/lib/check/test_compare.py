@@ -256,6 +256,23 @@ def test_raises():
     assert failure(check.raises, ValueError, not_written, 0, what="w").rule == "not-written"
 
 
+def test_right_values_can_be_kept_back():
+    failed = failure(
+        check.calls, by_sum, CASES, softmax, "s", tell=False, unlike={"by_sum": by_sum}
+    )
+    assert failed.mistake == "by_sum"
+    assert "0.142857" in str(failed)
+    assert "0.0420101" not in str(failed)
+    failed = failure(check.close, 3.0, 4.25, "a number", tell=False)
+    assert str(failed).startswith("a number: got 3, and that is not it.")
+    assert "4.25" not in str(failed)
+
+
+def test_the_next_step_after_a_crash_fits_the_error():
+    failed = failure(check.calls, lambda x: x or 1, CASES, softmax, "s")
+    assert "ask `is None`" in str(failed)
+
+
 def test_unchanged():
     check.unchanged(softmax, torch.ones(3), what="softmax")
     assert failure(check.unchanged, write_over, torch.ones(3), what="softmax").rule == "modified"

@@ -45,3 +45,19 @@ def test_a_sealed_key_tells_all_right_from_not_and_shows_no_answer():
     assert caught.value.rule == "quiz-sealed"
     with pytest.raises(CheckFailed, match="not among the items"):
         check.quiz({"five": "true"}, sealed, "quiz")
+
+
+def test_an_answer_that_is_none_of_the_choices_is_named():
+    with pytest.raises(CheckFailed, match="two is 'perhaps', one of 'true', 'false' is asked for"):
+        check.quiz({"one": None, "two": "perhaps"}, KEY, "quiz", choices=["true", "false"])
+
+
+def test_a_part_of_a_quiz_leaves_the_other_items_alone():
+    half = {"one": "true", "two": "false"}
+    check.quiz({**KEY, "three": "wrong"}, half, "first half", part=True)
+    check.quiz({**KEY, "three": "wrong"}, check.seal(half), "first half", part=True)
+
+
+def test_the_score_may_be_below_nothing():
+    with pytest.raises(CheckFailed, match="right minus wrong is -4, this needs 1"):
+        check.quiz(dict.fromkeys(KEY, "never"), KEY, "quiz", at_least=1)
