@@ -196,6 +196,8 @@ MISTAKES: dict[str, str] = {
     "log_of_softmax": "This equals the logarithm of the softmax.",
     "unstable_exp": "This is what exp() gives without subtracting the largest score of each row "
     "first: it overflows.",
+    "one_max_for_all": "This is what one maximum for the whole tensor gives: rows far below it "
+    "lose all their weights. Each row needs its own largest score.",
     "unscaled": "This equals the result without dividing the scores by sqrt(d_head).",
     "divided_by_d_head": "This equals the result with the scores divided by d_head, not by its "
     "square root.",
@@ -203,6 +205,11 @@ MISTAKES: dict[str, str] = {
     "of keys plays no part.",
     "divided_by_root_t": "This equals the result with the scores divided by sqrt(t); the number "
     "of queries plays no part.",
+    "divided_by_root_first": "This equals the result with the scores divided by the square root of "
+    "q.size(0), the first axis; the width is the last, q.size(-1).",
+    "one_then_halved": "This divides by d_head, then by 2: x ** 1/2 means (x ** 1) / 2. Write "
+    "x ** 0.5.",
+    "halved_width": "This divides by d_head / 2: x ** 1/2 means (x ** 1) / 2. Write x ** 0.5.",
     "divided_by_root_d_value": "This equals the result with the scores divided by sqrt(d_value); "
     "the width that was summed over is d_head.",
     "multiplied_by_root": "This equals the result with the scores multiplied by sqrt(d_head), not "
@@ -220,6 +227,10 @@ MISTAKES: dict[str, str] = {
     "weights_returned": "This equals the weights: they still have to average the values.",
     "two_for_d_head": "This equals the result with the scores divided by sqrt(2); d_head is the "
     "width of one query, count its numbers.",
+    "width_for_d_head": "This equals the result with the scores divided by sqrt(512), the width of "
+    "another model's tokens; d_head is the width of one query, count its numbers.",
+    "no_gradient": "The output is right, but no gradient comes back from it: detach(), item() or "
+    "a new tensor of numbers cuts the way.",
     "rounded_weights": "This equals the result with the weights rounded to four digits before the "
     "last product: round only at the end.",
     "means_ignored": "This is right only for means of zero: the means add two terms.",

@@ -153,14 +153,13 @@ def softmax_jacobian(scores):
 def attention(q, k, v):
     t, s, d_head, d_value = q.shape[-2], k.shape[-2], q.shape[-1], v.shape[-1]
     Q, K, V = q.reshape(-1, t, d_head), k.reshape(-1, s, d_head), v.reshape(-1, s, d_value)
-    out = torch.zeros(len(Q), t, d_value)
+    rows = []
     for b in range(len(Q)):
         for i in range(t):
-            scores = [float(Q[b, i] @ K[b, j]) / d_head**0.5 for j in range(s)]
-            powers = [math.exp(score - max(scores)) for score in scores]
-            for j in range(s):
-                out[b, i] += powers[j] / sum(powers) * V[b, j]
-    return out.reshape(*q.shape[:-1], d_value)
+            scores = [Q[b, i] @ K[b, j] / d_head**0.5 for j in range(s)]
+            powers = [torch.exp(score - max(scores)) for score in scores]
+            rows.append(sum(powers[j] / sum(powers) * V[b, j] for j in range(s)))
+    return torch.stack(rows).reshape(*q.shape[:-1], d_value)
 """,
         "einsum": """
 def attention(q, k, v):
@@ -183,8 +182,9 @@ def attention(q, k, v):
 def attention(q, k, v):
     scores = torch.matmul(q, k.mT)
     scores *= 1 / math.sqrt(q.shape[-1])
-    scores -= scores.logsumexp(dim=-1, keepdim=True)
-    return torch.matmul(scores.exp_(), v)
+    scores -= scores.amax(dim=-1, keepdim=True).detach()
+    powers = scores.exp_()
+    return torch.matmul(powers / powers.sum(dim=-1, keepdim=True), v)
 """,
         "keys first": """
 def attention(q, k, v):
@@ -257,6 +257,14 @@ def people_say_attention():
     depends = "same_sequence variance_is_d one_hot"
     words = {"true": true, "false": false, "depends": depends}
     return {item: word for word, items in words.items() for item in items.split()}
+""",
+        "words with blanks": """
+def people_say_attention():
+    answers = dict.fromkeys(["negative_scores", "shift_row", "output_rows"], " true ")
+    answers.update(some_do_without="true", flatter="true", proof="false")
+    answers.update(score_is_share="false", columns_sum="false", value_width="false")
+    answers.update(best_key_changes="false", guarantee="false")
+    return {**answers, "same_sequence": "depends", "variance_is_d": "depends", "one_hot": "depends"}
 """,
         "capital letters": """
 def people_say_attention():
@@ -339,6 +347,18 @@ WRONG = {
         "divided by the root of t": (
             _filled(SCORES, "return q @ k.mT / q.shape[-2] ** 0.5"),
             "number of queries",
+        ),
+        "divided by the root of the first axis": (
+            _filled(SCORES, "return q @ k.mT / q.size(0) ** 0.5"),
+            "the first axis",
+        ),
+        "one half without brackets": (
+            _filled(SCORES, "return q @ k.mT / q.shape[-1] ** 1 / 2"),
+            "then by 2",
+        ),
+        "one half in the wrong brackets": (
+            _filled(SCORES, "return q @ k.mT / (q.shape[-1] ** 1 / 2)"),
+            "by d_head / 2",
         ),
         "multiplied": (_filled(SCORES, "return q @ k.mT * q.shape[-1] ** 0.5"), "multiplied"),
         "transposed": (_filled(SCORES, "return k @ q.mT / q.shape[-1] ** 0.5"), "k times q"),
@@ -444,7 +464,7 @@ WRONG = {
                 "powers = (scores - scores.max()).exp()\n"
                 "return powers / powers.sum(dim=-1, keepdim=True)",
             ),
-            "NaN or infinite",
+            "its own largest score",
         ),
         "minimum subtracted": (
             _filled(
@@ -478,6 +498,34 @@ WRONG = {
             ),
             None,
             "finite but wrong for large scores; the message shows them",
+        ),
+        "clamped after subtracting the mean": (
+            _filled(
+                SOFTMAX,
+                "powers = (scores - scores.mean(dim=-1, keepdim=True)).clamp(max=80).exp()\n"
+                "return powers / powers.sum(dim=-1, keepdim=True)",
+            ),
+            None,
+            "finite but wrong far above the mean; the message shows it",
+        ),
+        "clamped on both sides": (
+            _filled(
+                SOFTMAX,
+                "powers = (scores - scores.mean(dim=-1, keepdim=True)).clamp(-50, 50).exp()\n"
+                "return powers / powers.sum(dim=-1, keepdim=True)",
+            ),
+            None,
+            "finite but wrong far above the mean; the message shows it",
+        ),
+        "the third axis": (
+            _filled(
+                SOFTMAX,
+                "dim = min(scores.dim() - 1, 2)\n"
+                "powers = (scores - scores.amax(dim=dim, keepdim=True)).exp()\n"
+                "return powers / powers.sum(dim=dim, keepdim=True)",
+            ),
+            None,
+            "right up to three axes, so it is no one mistake in all cases; the message shows where",
         ),
         "not divided": (_filled(SOFTMAX, "return scores.exp()"), "before they are divided"),
         "logarithm": (
@@ -518,6 +566,34 @@ WRONG = {
             "changed its argument",
         ),
         "PyTorch's own": (_filled(SOFTMAX, "return torch.softmax(scores, dim=-1)"), "do without"),
+        "PyTorch's layer": (
+            _filled(SOFTMAX, "return torch.nn.Softmax(dim=-1)(scores)"),
+            "do without",
+        ),
+        "PyTorch's layer with the logarithm": (
+            _filled(SOFTMAX, "return torch.nn.LogSoftmax(dim=-1)(scores).exp()"),
+            "do without",
+        ),
+        "PyTorch's layer upside down": (
+            _filled(SOFTMAX, "return torch.nn.Softmin(dim=-1)(-scores)"),
+            "do without",
+        ),
+        "a distribution": (
+            _filled(
+                SOFTMAX,
+                "from torch.distributions import Categorical as Draw\n"
+                "return Draw(logits=scores).probs",
+            ),
+            "do without",
+        ),
+        "hidden in attention": (
+            _filled(
+                SOFTMAX,
+                "eye = torch.eye(scores.shape[-1])\n"
+                "return F.scaled_dot_product_attention(scores, eye, eye, scale=1.0)",
+            ),
+            "do without",
+        ),
     },
     "02-softmax-jacobian": {
         "diagonal only": (
@@ -611,6 +687,68 @@ WRONG = {
             ),
             "overflows",
         ),
+        "divided by the root of the first axis": (
+            _filled(ATTENTION, "return (q @ k.mT / q.size(0) ** 0.5).softmax(dim=-1) @ v"),
+            "the first axis",
+        ),
+        "one half without brackets": (
+            _filled(ATTENTION, "return (q @ k.mT / q.shape[-1] ** 1 / 2).softmax(dim=-1) @ v"),
+            "then by 2",
+        ),
+        "one half in the wrong brackets": (
+            _filled(ATTENTION, "return (q @ k.mT / (q.shape[-1] ** 1 / 2)).softmax(dim=-1) @ v"),
+            "by d_head / 2",
+        ),
+        "one maximum for all": (
+            _filled(
+                ATTENTION,
+                "scores = q @ k.mT / q.shape[-1] ** 0.5\npowers = (scores - scores.max()).exp()\n"
+                "return powers / powers.sum(dim=-1, keepdim=True) @ v",
+            ),
+            "its own largest score",
+        ),
+        "one maximum for each matrix": (
+            _filled(
+                ATTENTION,
+                "scores = q @ k.mT / q.shape[-1] ** 0.5\n"
+                "powers = (scores - scores.amax(dim=(-2, -1), keepdim=True)).exp()\n"
+                "return powers / powers.sum(dim=-1, keepdim=True) @ v",
+            ),
+            "its own largest score",
+        ),
+        "clamped after subtracting the mean": (
+            _filled(
+                ATTENTION,
+                "scores = q @ k.mT / q.shape[-1] ** 0.5\n"
+                "powers = (scores - scores.mean(dim=-1, keepdim=True)).clamp(max=80).exp()\n"
+                "return powers / powers.sum(dim=-1, keepdim=True) @ v",
+            ),
+            None,
+            "finite but wrong far above the mean; the message shows it",
+        ),
+        "squeezed": (
+            _filled(
+                ATTENTION,
+                "out = (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1) @ v\n"
+                "return out.squeeze(0) if out.dim() == 4 else out",
+            ),
+            "number of axes differs",
+        ),
+        "detached": (
+            _filled(
+                ATTENTION,
+                "return ((q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1) @ v).detach()",
+            ),
+            "no gradient comes back",
+        ),
+        "only the values get a gradient": (
+            _filled(
+                ATTENTION,
+                "return (q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1).detach() @ v",
+            ),
+            None,
+            "a way cut for two of three; the message shows which",
+        ),
         "values as wide as queries": (
             _filled(
                 ATTENTION,
@@ -653,6 +791,14 @@ WRONG = {
             _filled(ATTENTION, "return F.scaled_dot_product_attention(q, k, v)"),
             "do without",
         ),
+        "our finished weights": (
+            _filled(
+                ATTENTION,
+                "from plainformer.attention import attention_weights as shares\n"
+                "return shares(q, k) @ v",
+            ),
+            "do without",
+        ),
     },
     "02-hand-attention": {
         "unscaled": (_hand("q @ k.T", "scores.softmax(dim=-1)"), "without dividing"),
@@ -660,8 +806,7 @@ WRONG = {
         "divided by root 2": (_hand("q @ k.T / 2**0.5", "scores.softmax(dim=-1)"), "sqrt(2)"),
         "divided by root 512": (
             _hand("q @ k.T / 512**0.5", "scores.softmax(dim=-1)"),
-            None,
-            "the weights are so flat that the number is not worth a text of its own",
+            "sqrt(512)",
         ),
         "down the columns": (_hand("q @ k.T / 2", "scores.softmax(dim=0)"), "over the queries"),
         "divided by the sum": (
@@ -674,11 +819,19 @@ WRONG = {
         ),
         "scores without the division": (
             _hand("q @ k.T", "(scores / 2).softmax(dim=-1)"),
-            "rows of scores",
+            "without dividing",
         ),
         "weights given as output": (
             _hand("q @ k.T / 2", "scores.softmax(dim=-1)", "weights"),
-            "expected shape",
+            "rows and columns of the output: expected (2, 3)",
+        ),
+        "a row too many": (
+            _hand("q @ k.T / 2", "scores.softmax(dim=-1)", "torch.cat([weights @ v, v])"),
+            "rows and columns of the output: expected (2, 3)",
+        ),
+        "scores in each other's place": (
+            _hand("k @ q.T / 2", "scores.T.softmax(dim=-1)"),
+            "k times q",
         ),
         "keys from the wrong weights": (
             _hand("q @ k.T / 2", "scores.softmax(dim=-1)").replace("k = x @", "k = -x @"),
@@ -686,7 +839,7 @@ WRONG = {
         ),
         "one key missing": (
             _hand("q @ k.T / 2", "scores.softmax(dim=-1)").replace("q=q, ", ""),
-            "stopped with KeyError",
+            "missing: q",
         ),
     },
     "02-dot-product-variance": {
@@ -763,7 +916,10 @@ WRONG = {
     },
     "02-people-say-attention": {
         "all true": (_filled(PEOPLE, "dict.fromkeys(items, 'true')"), "not every answer is right"),
-        "all false": (_filled(PEOPLE, "dict.fromkeys(items, 'false')"), "right minus wrong is 0"),
+        "all false": (
+            _filled(PEOPLE, "dict.fromkeys(items, 'false')"),
+            "right minus wrong is -1, this needs 4",
+        ),
         "all depends": (_filled(PEOPLE, "dict.fromkeys(items, 'depends')"), "not every answer"),
         "nothing answered": (_filled(PEOPLE, "dict.fromkeys(items)"), "not every answer is right"),
         "folklore": (
@@ -776,19 +932,28 @@ WRONG = {
         ),
         "one slip": (
             _filled(PEOPLE, RIGHT_QUIZ + " | {'guarantee': 'depends'}"),
-            "the last seven: not every answer is right",
+            "all fourteen: not every answer is right",
         ),
         "booleans": (
             _filled(PEOPLE, "dict.fromkeys(items, True)"),
-            "answers other than true",
+            "negative_scores is True, one of 'true', 'false', 'depends' is asked for",
         ),
         "one item forgotten": (
             _filled(PEOPLE, f"{{k: v for k, v in {RIGHT_QUIZ}.items() if k != 'proof'}}"),
-            "expected 14, got 13",
+            "not every answer is right",
         ),
         "an invented item": (
             _filled(PEOPLE, RIGHT_QUIZ + " | {'colour': 'true'}"),
-            "expected 14, got 15",
+            "colour is not among the items",
+        ),
+        "a strange word": (
+            _filled(PEOPLE, RIGHT_QUIZ + " | {'proof': 'flase'}"),
+            "proof is 'flase'",
+        ),
+        "a list": (_filled(PEOPLE, f"list({RIGHT_QUIZ}.values())"), "expected a dictionary"),
+        "half of it": (
+            _filled(PEOPLE, f"{{k: v for k, v in {RIGHT_QUIZ}.items() if items.index(k) < 7}}"),
+            "0 right, 0 wrong, 7 open",
         ),
     },
 }

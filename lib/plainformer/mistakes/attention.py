@@ -38,6 +38,11 @@ def _softmax_over_everything(scores: Rows) -> Rows:
     return powers / powers.sum()
 
 
+def _one_max_for_all(scores: Rows) -> Rows:
+    powers = (scores - scores.max()).exp()
+    return powers / powers.sum(dim=-1, keepdim=True)
+
+
 SOFTMAX = {
     "normalised_by_sum": _score_over_sum,
     "softmax_down_columns": lambda scores: scores.softmax(dim=-2),
@@ -46,6 +51,7 @@ SOFTMAX = {
     "powers_of_two": lambda scores: (scores * math.log(2)).softmax(dim=-1),
     "log_of_softmax": lambda scores: scores.log_softmax(dim=-1),
     "unstable_exp": _exp_over_sum,
+    "one_max_for_all": _one_max_for_all,
 }
 
 SCORES = {
@@ -53,6 +59,9 @@ SCORES = {
     "divided_by_d_head": lambda q, k: q @ k.mT / q.shape[-1],
     "divided_by_root_s": lambda q, k: q @ k.mT / _root(k, -2),
     "divided_by_root_t": lambda q, k: q @ k.mT / _root(q, -2),
+    "divided_by_root_first": lambda q, k: q @ k.mT / _root(q, 0),
+    "one_then_halved": lambda q, k: q @ k.mT / q.shape[-1] / 2,
+    "halved_width": lambda q, k: q @ k.mT / (q.shape[-1] / 2),
     "multiplied_by_root": lambda q, k: q @ k.mT * _root(q),
     "transposed_scores": lambda q, k: k @ q.mT / _root(q),
     "weights_for_scores": lambda q, k: (q @ k.mT / _root(q)).softmax(dim=-1),
@@ -120,17 +129,31 @@ ATTENTION = {
     "divided_by_root_d_value": lambda q, k, v: _attend(q, k, v, _root(v)),
     "divided_by_root_s": lambda q, k, v: _attend(q, k, v, _root(k, -2)),
     "divided_by_root_t": lambda q, k, v: _attend(q, k, v, _root(q, -2)),
+    "divided_by_root_first": lambda q, k, v: _attend(q, k, v, _root(q, 0)),
+    "one_then_halved": lambda q, k, v: _attend(q, k, v, 2 * q.shape[-1]),
+    "halved_width": lambda q, k, v: _attend(q, k, v, q.shape[-1] / 2),
     "multiplied_by_root": lambda q, k, v: _attend(q, k, v, 1 / _root(q)),
     "softmax_over_queries": lambda q, k, v: _attend(q, k, v, _root(q), dim=-2),
     "scaled_after_softmax": lambda q, k, v: _attend(q, k, v, 1.0) / _root(q),
     "normalised_by_sum": lambda q, k, v: _score_over_sum(q @ k.mT / _root(q)) @ v,
     "weights_returned": lambda q, k, v: (q @ k.mT / _root(q)).softmax(dim=-1),
     "unstable_exp": lambda q, k, v: _exp_over_sum(q @ k.mT / _root(q)) @ v,
+    "one_max_for_all": lambda q, k, v: _one_max_for_all(q @ k.mT / _root(q)) @ v,
 }
 
 # The exercise on paper has t, s, d_model = 2, d_head = 4 and d_value = 3.
+HAND_SCORES = {
+    "unscaled": SCORES["unscaled"],
+    "divided_by_d_head": SCORES["divided_by_d_head"],
+    "two_for_d_head": lambda q, k: q @ k.mT / 2**0.5,
+    "width_for_d_head": lambda q, k: q @ k.mT / 512**0.5,
+    "transposed_scores": SCORES["transposed_scores"],
+    "weights_for_scores": SCORES["weights_for_scores"],
+}
+
 HAND_WEIGHTS = {
     "unscaled": lambda q, k: (q @ k.mT).softmax(dim=-1),
+    "width_for_d_head": lambda q, k: (q @ k.mT / 512**0.5).softmax(dim=-1),
     "divided_by_d_head": lambda q, k: (q @ k.mT / q.shape[-1]).softmax(dim=-1),
     "two_for_d_head": lambda q, k: (q @ k.mT / 2**0.5).softmax(dim=-1),
     "softmax_over_queries": lambda q, k: (q @ k.mT / _root(q)).softmax(dim=-2),
@@ -148,6 +171,7 @@ HAND_OUTPUT = {
     "divided_by_d_head": ATTENTION["divided_by_d_head"],
     "divided_by_root_d_value": ATTENTION["divided_by_root_d_value"],
     "two_for_d_head": lambda q, k, v: _attend(q, k, v, 2**0.5),
+    "width_for_d_head": lambda q, k, v: _attend(q, k, v, 512**0.5),
     "softmax_over_queries": ATTENTION["softmax_over_queries"],
     "normalised_by_sum": ATTENTION["normalised_by_sum"],
     "rounded_weights": _rounded_weights,
