@@ -7,11 +7,12 @@ already rejects nearly every wrong answer.
 """
 
 import importlib.util
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from autograde.chapters import Course
-from autograde.run import Engine, Verdict
+from autograde.run import Engine, SetupFailed, Verdict, need_setup
 from autograde.source import Chapter, Exercise, load
 
 FEWEST_RIGHT, FEWEST_WRONG = 2, 3
@@ -102,7 +103,7 @@ def load_answers(slug: str, course: Course) -> tuple[Mapping, Mapping]:
 
 
 def audit(slug: str, engine: Engine, course: Course | None = None, *, only=None) -> list[Finding]:
-    """Audit one chapter, or the exercises named in `only`."""
+    """Audit one chapter, or the exercises named in `only`. Raises SetupFailed, once for all."""
     course = course or Course()
     chapter = load(slug, course.root)
     right, wrong = load_answers(slug, course)
@@ -132,6 +133,7 @@ def _audit_exercise(
     def run(source: str, visible_only: bool = False) -> list[Verdict]:
         answers, one = {exercise.id: source}, [exercise.id]
         found = engine.run(chapter, answers, exercises=one, visible_only=visible_only)
+        need_setup(found.values())
         return list(found.values())
 
     for name, source in {"the reference": exercise.cell.solution_text, **right}.items():
@@ -185,15 +187,12 @@ def add_audit(commands) -> None:
 
 def run_audit(args) -> int:
     """Print one line an exercise; return 1 when anything must be mended."""
-    import json
-    from dataclasses import asdict
-
     course = Course()
     by_chapter: dict[str, list[str]] = {}
     for name in args.names or course.slugs():
         numbered = {slug.split("-")[0]: slug for slug in course.slugs()}
         slug = numbered.get(name.split("-")[0]) or course.resolve(name)
-        is_exercise = name in load(slug).exercises
+        is_exercise = name in load(slug, course.root).exercises
         if not is_exercise:
             course.resolve(name)
         by_chapter.setdefault(slug, []).extend([name] if is_exercise else [])
@@ -203,21 +202,25 @@ def run_audit(args) -> int:
             if not args.json:
                 print(f"{slug}\n  {'':36} right  wrong  seen  named  misnamed  trivial")
             findings[slug] = []
-            for exercise in load(slug).exercises:
+            for exercise in load(slug, course.root).exercises:
                 if only and exercise not in only:
                     continue
-                [found] = audit(slug, engine, course, only=[exercise])
+                try:
+                    [found] = audit(slug, engine, course, only=[exercise])
+                except SetupFailed as error:
+                    problems.append(f"{slug}: {error}")
+                    break
                 findings[slug].append(found)
                 problems += found.problems
                 if not args.json:
                     print(_row(found), flush=True)
             share = visible_share(findings[slug])
-            if share < VISIBLE_SHARE and not only:
+            if findings[slug] and share < VISIBLE_SHARE and not only:
                 needed = f"at least {VISIBLE_SHARE:.0%} is asked"
                 problems.append(
                     f"{slug}: visible checks reject {share:.0%} of wrong ones, {needed}"
                 )
-            if not args.json:
+            if not args.json and findings[slug]:
                 print(f"  visible checks alone reject {share:.0%} of the wrong answers")
     if args.json:
         shown = {slug: [asdict(one) for one in found] for slug, found in findings.items()}

@@ -19,7 +19,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from autograde.chapters import Course
 from autograde.environment import programs_on_path
 from autograde.plain_markdown import plain
-from autograde.source import STUB, Cell, Chapter, load
+from autograde.source import STUB, Cell, Chapter, SourceError, load
 
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -94,7 +94,10 @@ def _code_or_markdown(cell: Cell, chapter: Chapter) -> NotebookNode:
     ident = _cell_id(cell, chapter)
     if cell.kind == "code":
         return new_code_cell(cell.text, id=ident)
-    text = plain(cell.text, chapter.path.parent.parent)
+    try:
+        text = plain(cell.text, chapter.path.parent.parent)
+    except ValueError as error:
+        raise SourceError(f"{chapter.path.name}, cell {cell.index}: {error}") from None
     return new_markdown_cell(_folded(cell, text) if cell.role == "hint" else text, id=ident)
 
 

@@ -1,5 +1,6 @@
 """Which chapters there are, and where their files lie. Their order is `_toc.yml`'s alone."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,7 +9,11 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 
 
-class UnknownChapter(ValueError):
+class UsageError(ValueError):
+    """A command was called with something that does not exist: exit status 2."""
+
+
+class UnknownChapter(UsageError):
     """A chapter was asked for that the table of contents does not have."""
 
 
@@ -25,16 +30,32 @@ class Course:
         return [Path(file).stem for file in files if file.startswith("chapters/")]
 
     def resolve(self, name: str) -> str:
-        """The slug meant by `02`, `02-attention` or a path to one of the chapter's files.
+        """The slug meant by `02`, `2`, `02-attention` or a path to one of the chapter's files.
 
         Raises UnknownChapter when the table of contents has no such chapter.
         """
         stem = Path(name).stem
         for slug in self.slugs():
-            if stem == slug or stem == slug.split("-")[0]:
+            number = slug.split("-")[0]
+            if stem in (slug, number) or (stem.isdecimal() and int(stem) == int(number)):
                 return slug
-        known = ", ".join(self.slugs()) or "none yet"
-        raise UnknownChapter(f"there is no chapter {name!r}; written chapters: {known}")
+        raise UnknownChapter(f"there is no chapter {name!r}; {self.written()}")
+
+    def guess(self, name: str) -> str | None:
+        """The chapter that a file or folder of this name is most likely meant for, if any.
+
+        `2-attention` and `02-attention (1).ipynb` go by their number, `My Attention` by its word.
+        """
+        number = re.match(r"\d{1,4}", name)
+        for slug in self.slugs():
+            ours, _, words = slug.partition("-")
+            if int(number[0]) == int(ours) if number else words in name.lower():
+                return slug
+        return None
+
+    def written(self) -> str:
+        """The end of a message: which chapters there are."""
+        return f"written chapters: {', '.join(self.slugs()) or 'none yet'}"
 
     def chosen(self, names: list[str]) -> list[str]:
         """The slugs meant by `names`, or all of them when none is given."""

@@ -1,14 +1,19 @@
 """For learners: run the visible checks on a notebook, one line an exercise."""
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograde.chapters import Course
+from autograde.chapters import Course, UnknownChapter, UsageError
 from autograde.extract import extract
-from autograde.intake import Unreadable, read_notebook
-from autograde.run import NOT_WRITTEN, PASS, Engine, Verdict
+from autograde.intake import Sent, Unreadable, read_notebook
+from autograde.run import NOT_WRITTEN, PASS, Engine, Verdict, need_setup
 from autograde.source import load
+
+
+class NoNotebook(UsageError):
+    """The notebook to check does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +42,57 @@ class Checked:
         return failed[0].message if failed and self.state == "mend" else ""
 
 
-def check_notebook(path: Path, slug: str, engine: Engine, course: Course | None = None):
-    """The visible checks of every exercise, and the notes on what was odd about the file."""
+@dataclass(frozen=True, slots=True)
+class CheckedNotebook:
+    """All of it. `written` says of each written answer whether there is one."""
+
+    rows: list[Checked]
+    written: dict[str, bool]
+    notes: list[str]
+
+
+def check_notebook(
+    sent: Sent, slug: str, engine: Engine, course: Course | None = None
+) -> CheckedNotebook:
+    """The visible checks of every exercise, and what was odd about the file."""
     chapter = load(slug, (course or Course()).root)
-    found = extract(read_notebook(path), chapter)
+    found = extract(sent, chapter)
     verdicts = engine.run(chapter, found.answers, visible_only=True, extra=found.extra)
+    need_setup(verdicts.values())
     rows = [
         Checked(one.id, one.title, tuple(verdicts[test.id] for test in one.tests))
         for one in chapter.exercises.values()
     ]
-    return rows, found.notes
+    written = {cell.id: cell.id in found.written for cell in chapter.written}
+    return CheckedNotebook(rows, written, found.notes)
+
+
+def find(name: str, course: Course) -> Path:
+    """The notebook that `name` means: a file, or a chapter's own. Raises UsageError."""
+    given = Path(name)
+    if given.suffix.lower() != ".ipynb" and not given.is_file():
+        path = course.notebook(course.resolve(name))
+    else:
+        path = given
+    if not path.is_file():
+        raise NoNotebook(
+            f"the file {path} does not exist; say which notebook, or a chapter like 02"
+        )
+    return path
+
+
+def chapter_of(sent: Sent, course: Course) -> str:
+    """The chapter that a notebook answers: by the labels of its cells, else by its name."""
+    slugs = {slug.split("-")[0]: slug for slug in course.slugs()}
+    numbers = Counter(cell.grade_id.partition("-")[0] for cell in sent.cells if cell.grade_id)
+    known = [number for number, _ in numbers.most_common() if number in slugs]
+    slug = slugs[known[0]] if known else None if numbers else course.guess(sent.path.name)
+    if slug is None:
+        raise UnknownChapter(
+            f"{sent.path} is of no chapter that is known here: neither its cells nor its name say "
+            f"which; call it like 02-attention.ipynb ({course.written()})"
+        )
+    return slug
 
 
 def add_check(commands) -> None:
@@ -59,27 +105,58 @@ def add_check(commands) -> None:
 def run_check(args) -> int:
     """Print one line an exercise, and what to mend; return 1 unless everything passes."""
     course = Course()
-    given = Path(args.notebook)
-    slug = course.resolve(args.notebook)
-    path = given if given.suffix == ".ipynb" else course.notebook(slug)
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist; say which notebook, or a chapter like 02")
+    path = find(args.notebook, course)
+    try:
+        sent = read_notebook(path)
+    except Unreadable as reason:
+        raise ValueError(reason.for_learner) from None
+    slug = chapter_of(sent, course)
+    if path.name != f"{slug}.ipynb":
+        sent.notes.append(f"{path.name} was checked as chapter {slug}")
     with Engine() as engine:
-        try:
-            rows, notes = check_notebook(path, slug, engine, course)
-        except Unreadable as reason:
-            raise ValueError(str(reason)) from None
+        checked = check_notebook(sent, slug, engine, course)
     if args.json:
-        shown = [{"exercise": r.exercise, "state": r.state, "message": r.message} for r in rows]
-        print(json.dumps({"notebook": str(path), "exercises": shown, "notes": notes}, indent=1))
+        print(json.dumps(_json(path, slug, checked), indent=1))
     else:
-        for note in notes:
-            print(f"note: {note}")
-        for row in rows:
-            counts = f"{row.passed}/{len(row.verdicts)}"
-            print(f"{row.exercise:<36} {counts:>5} visible checks  {row.state}")
-            print("".join(f"      {line}\n" for line in row.message.splitlines()), end="")
-        done = sum(row.state == "pass" for row in rows)
-        print(f"{done} of {len(rows)} exercises pass what you can see; hidden checks use other")
-        print("numbers, never another specification")
-    return 0 if all(row.state == "pass" for row in rows) else 1
+        print(_text(checked))
+    return 0 if all(row.state == "pass" for row in checked.rows) else 1
+
+
+def _json(path: Path, slug: str, checked: CheckedNotebook) -> dict:
+    return {
+        "notebook": str(path),
+        "chapter": slug,
+        "exercises": [
+            {"exercise": row.exercise, "state": row.state, "message": row.message}
+            for row in checked.rows
+        ],
+        "written": checked.written,
+        "notes": checked.notes,
+    }
+
+
+def _text(checked: CheckedNotebook) -> str:
+    lines = [f"note: {note}" for note in checked.notes]
+    for row in checked.rows:
+        counts = f"{row.passed}/{len(row.verdicts)}"
+        lines.append(f"{row.exercise:<36} {counts:>5} visible checks  {row.state}")
+        lines += [f"      {line}" for line in row.message.splitlines()]
+    done = sum(row.state == "pass" for row in checked.rows)
+    lines += [
+        f"{done} of {len(checked.rows)} exercises pass what you can see; hidden checks use other",
+        "numbers, never another specification",
+    ]
+    return "\n".join([*lines, *_written(list(checked.written.values()))])
+
+
+def _written(filled: list[bool]) -> list[str]:
+    """One line on the written answers, which no check can judge."""
+    if not filled:
+        return []
+    if len(filled) == 1:
+        state = "filled in" if filled[0] else "still empty"
+        return [f"1 written answer: {state}; a person reads it"]
+    empty = f", {filled.count(False)} still empty" if not all(filled) else ""
+    return [
+        f"{len(filled)} written answers: {filled.count(True)} filled in{empty}; a person reads them"
+    ]

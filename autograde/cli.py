@@ -5,28 +5,60 @@ import importlib
 import json
 import sys
 
-from autograde.chapters import Course, UnknownChapter
+from autograde.chapters import Course, UsageError
+from autograde.run import WorkerError
+
+DESCRIPTION = """\
+Check, grade and build the notebooks of the course. Run it in the course's own folder.
+
+For learners:
+  check 02                     what passes in your notebook, and what to mend
+
+For teachers, in the usual order (a submission lies in class/submitted/STUDENT/02-attention/):
+  doctor                       has this machine all that grading needs?
+  grade --sample               a made-up class, to see how it looks
+  grade 02                     grade what was submitted: a table, and why points are missing
+  status 02                    who is graded, and who is waiting
+  explain 02 --student ID      everything that was found in one notebook
+  feedback 02                  a page for each student
+  export 02                    the marks as CSV
+  report 02                    the table again; nothing is run
+  nbgrader-config              settings for nbgrader's formgrader, if you use it
+
+For authors of chapters:
+  release 02                   build the student notebook from solutions/
+  audit 02                     grade all known right and wrong answers
+"""
+EPILOG = """\
+`python -m autograde COMMAND --help` lists the options of a command.
+Exit status: 0 all is well, 1 something failed or could not be graded, 2 called wrongly.
+"""
 
 # The modules that each add one command, in the order of the work.
 COMMANDS = [
-    "check", "audit", "grade", "status", "explain", "report", "feedback", "export", "doctor",
-    "nbgrader_config",
+    "check", "doctor", "grade", "status", "explain", "feedback", "export", "report",
+    "nbgrader_config", "audit",
 ]  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command: 0 all well, 1 something could not be graded or failed, 2 usage."""
-    parser = argparse.ArgumentParser(prog="python -m autograde", description=__doc__)
-    commands = parser.add_subparsers(metavar="command", required=True)
-    add_release(commands)
+    parser = argparse.ArgumentParser(
+        prog="python -m autograde",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", title="all commands", required=True)
     for name in COMMANDS:
         getattr(importlib.import_module(f"autograde.{name}"), f"add_{name}")(commands)
+    add_release(commands)
     args = parser.parse_args(argv)
     try:
         return args.run(args)
-    except (UnknownChapter, FileNotFoundError, ValueError) as error:
+    except (OSError, ValueError, WorkerError) as error:
         print(f"autograde: {error}", file=sys.stderr)
-        return 2 if isinstance(error, UnknownChapter) else 1
+        return 2 if isinstance(error, UsageError) else 1
 
 
 def add_release(commands) -> None:

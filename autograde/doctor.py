@@ -98,16 +98,22 @@ def _worker(start: Callable[[], str | None]) -> Finding:
     return Finding(
         "grading worker",
         "missing" if trouble else "ok",
-        trouble or "starts",
+        trouble or "starts, and runs the setup cell of every chapter",
         "the message above is its own; `pip install -e .` mends most",
     )
 
 
 def _start_worker() -> str | None:
+    """Start it, and run the setup cell of every chapter: what went wrong, or None."""
     try:
-        from autograde.run import Engine
+        from autograde.run import Engine, need_setup
+        from autograde.source import load
 
-        with Engine():
+        with Engine() as engine:
+            for slug in Course().slugs():
+                chapter = load(slug)
+                first = list(chapter.exercises)[:1]
+                need_setup(engine.run(chapter, {}, exercises=first, visible_only=True).values())
             return None
     except Exception as error:  # whatever it is, a doctor reports it
         return f"{type(error).__name__}: {error}"

@@ -3,8 +3,8 @@
 import json
 import sys
 
-from autograde.chapters import Course
-from autograde.plan import add_class_options, chosen_class
+from autograde.choose import add_class_options, chosen
+from autograde.report import printable
 
 
 def add_explain(commands) -> None:
@@ -15,25 +15,20 @@ def add_explain(commands) -> None:
 
 def explain(args) -> int:
     """Print the record of `--student`; return 1 when there is none, or it could not be graded."""
-    course, folder = Course(), chosen_class(args)
     if args.student is None:
         print("autograde explain needs --student ID", file=sys.stderr)
         return 2
-    chosen = [course.resolve(name) for name in args.chapters] or [
-        slug for slug in folder.chapters(course) if args.student in folder.students(slug)
-    ]
-    records = [folder.read_record(args.student, slug) for slug in chosen]
+    choice = chosen(args)
+    slugs = choice.named or [s for s in choice.slugs if args.student in choice.folder.students(s)]
+    records = [choice.folder.read_record(args.student, slug) for slug in slugs]
     if args.json:
         print(json.dumps(records))
     else:
-        for slug, record in zip(chosen, records, strict=True):
+        for slug, record in zip(slugs, records, strict=True):
             print("\n".join(_lines(slug, record)))
-    return 0 if records and all(record and record["graded"] for record in records) else 1
-
-
-def _printable(line: str) -> str:
-    """Without control characters, which an answer could use to rewrite the terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in line)
+    astray = choice.tell_strays()
+    graded = records and all(record and record["graded"] for record in records)
+    return 0 if graded and not astray else 1
 
 
 def _lines(slug: str, record: dict | None) -> list[str]:
@@ -46,6 +41,6 @@ def _lines(slug: str, record: dict | None) -> list[str]:
     for test in record["tests"]:
         got = test["points"] if test["state"] == "pass" else 0
         lines.append(f"  {got:g}/{test['points']:g}  {test['test']}: {test['state']}")
-        lines += [f"       {_printable(line)}" for line in test["message"].splitlines()]
+        lines += [f"       {printable(line)}" for line in test["message"].splitlines()]
     lines += [f"  {ident}: to be read by a person" for ident in record["written"]]
     return lines

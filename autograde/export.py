@@ -1,5 +1,8 @@
 """The gradebook as CSV: one file with a line for each question, one with the totals.
 
+A file's name says what is in it, so that exporting one chapter or student never replaces the
+whole class, and a file without a line is not written at all.
+
 Everything is quoted, and text that a spreadsheet would take for a formula is made harmless. The
 files start with a byte order mark, without which Excel spoils every name that is not English.
 """
@@ -9,8 +12,8 @@ import io
 import json
 from pathlib import Path
 
-from autograde.chapters import Course
-from autograde.plan import ClassFolder, add_class_options, chosen_chapters, chosen_class
+from autograde.choose import Choice, add_class_options, chosen
+from autograde.plan import ClassFolder
 from autograde.record import scores
 from autograde.source import Chapter, load
 
@@ -92,10 +95,10 @@ def add_export(commands) -> None:
 
 
 def export(args) -> int:
-    """Write questions.csv and totals.csv; return 1 when a submission is not graded."""
-    course, folder = Course(), chosen_class(args)
-    chosen = chosen_chapters(args, course, folder)
-    chapters = [load(slug, course.root) for slug in chosen]
+    """Write the two files; return 1 when a submission is not graded, or there is none."""
+    choice = chosen(args)
+    folder = choice.folder
+    chapters = [load(slug, choice.course.root) for slug in choice.slugs]
     questions, totals = (
         [
             row
@@ -106,7 +109,7 @@ def export(args) -> int:
         for rows in (question_rows, total_rows)
     )
     if args.json:
-        print(json.dumps({"questions": questions, "totals": totals}))
+        print(json.dumps({**choice.as_json(), "questions": questions, "totals": totals}))
     else:
         to = args.to or folder.root / "export"
         to.mkdir(parents=True, exist_ok=True)
@@ -114,7 +117,17 @@ def export(args) -> int:
             ("questions", QUESTIONS, questions),
             ("totals", TOTALS, totals),
         ]:
-            path = to / f"{name}.csv"
+            path = to / f"{_start(choice)}{name}.csv"
+            if not rows:
+                print(f"no lines, so not written: {path}")
+                continue
             path.write_bytes(as_csv(columns, rows).encode("utf-8-sig", errors="replace"))
             print(f"{len(rows):>5} lines  {path}")
-    return 1 if any(row["not_graded_because"] for row in totals) else 0
+    ungraded = not totals or any(row["not_graded_because"] for row in totals)
+    return 1 if choice.tell_strays() or ungraded else 0
+
+
+def _start(choice: Choice) -> str:
+    """How the names of the files begin: the chapters and the student that were named."""
+    named = [*dict.fromkeys(choice.named), *([choice.student] if choice.student else [])]
+    return "".join(f"{one}-" for one in named)

@@ -7,20 +7,20 @@ never believed; they only help to say what was repaired.
 
 import ast
 import builtins
-import re
 from dataclasses import dataclass, field
 
-from nbformat import NotebookNode
-
-from autograde.build import STUB, TEXT_STUB, instructor_notebook
+from autograde.cell_code import (
+    UNPARSABLE,
+    bare,
+    bound_names,
+    compiles,
+    free_names,
+    has_star_import,
+    runnable,
+)
 from autograde.intake import Sent, SentCell
-from autograde.source import HIDDEN, SOLUTION, Cell, Chapter, Exercise, cut
-from autograde.source import defined_names as _defined_names
-from autograde.source import used_names as _used_names
-
-UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-DEFINITION = re.compile(r"^(?:def|class)\s+(\w+)|^(\w+)\s*=", re.MULTILINE)
-MAGIC = re.compile(r"^(\s*)([%!].*|\?.*|.*\?)$")
+from autograde.source import Cell, Chapter, Exercise
+from autograde.written import written_answers
 
 
 @dataclass(slots=True)
@@ -37,16 +37,16 @@ def extract(sent: Sent, chapter: Chapter) -> Extracted:
     """Answers, written answers and helper cells of one submission, and a line for each repair."""
     found = Extracted(notes=list(sent.notes))
     code = [cell for cell in sent.cells if cell.kind != "markdown" or cell.grade_id]
-    cells = {cell.number: _runnable(cell, found.notes) for cell in code}
+    cells = {cell.number: runnable(cell, found.notes) for cell in code}
     tests = {test.id: test for one in chapter.exercises.values() for test in one.tests}
     places = _test_places(sent, tests)
     _note_tampering(sent, tests, places, found.notes)
     locked = {number for numbers in places.values() for number in numbers}
-    given = {_bare(cell.text) for cell in chapter.cells if cell.role in ("setup", "demo")}
+    given = {bare(cell.text) for cell in chapter.cells if cell.role in ("setup", "demo")}
     own = {
         number: source
         for number, source in cells.items()
-        if number not in locked and _bare(source) not in given and source.strip()
+        if number not in locked and bare(source) not in given and source.strip()
     }
     by_number = {cell.number: cell for cell in sent.cells}
     answering: dict[int, str] = {}  # cell number -> source
@@ -61,7 +61,7 @@ def extract(sent: Sent, chapter: Chapter) -> Extracted:
     }
     found.extra = _needed(answering, helpers, chapter)
     _note_demo_names(answering, found, chapter)
-    _written(sent, chapter, found)
+    found.written = written_answers(sent, chapter, found.notes)
     return found
 
 
@@ -76,18 +76,18 @@ def _choose(
     notes: list[str],
 ) -> int | None:
     """The number of the cell to grade, or None where the exercise was not attempted."""
-    stub = _bare(exercise.cell.stub_text)
+    stub = bare(exercise.cell.stub_text)
 
     def blank(source: str) -> bool:
-        return _bare(source) == stub or _is_stub_of(source, exercise)
+        return bare(source) == stub or _is_stub_of(source, exercise)
 
     labelled = [n for n in own if by_number[n].grade_id == exercise.id]
     others = [n for n in own if n not in labelled]
-    defining = [n for n in own if exercise.defines <= _names(own[n])]
+    defining = [n for n in own if exercise.defines <= bound_names(own[n])]
     filled = [n for n in defining if not blank(own[n])]
     # Another exercise's cell may hold this answer too, but only when nothing else does.
     loose = [n for n in filled if n in labelled or by_number[n].grade_id is None] or filled
-    whole = [n for n in loose if _compiles(own[n])] or loose
+    whole = [n for n in loose if compiles(own[n])] or loose
     if not whole:
         whole = [n for n in labelled if not blank(own[n])]
         if not whole:
@@ -138,29 +138,30 @@ def _needed(answers: dict[int, str], helpers: dict[int, str], chapter: Chapter) 
     A scratch cell that no answer needs is not run: it could hang, and it can prove nothing. An
     answer that other answers call is needed by them, so it comes along too.
     """
-    known = set(dir(builtins)).union(*(_names(cell.text) for cell in chapter.setup))
+    known = set(dir(builtins)).union(*(bound_names(cell.text) for cell in chapter.setup))
     asked = set().union(*(exercise.defines for exercise in chapter.exercises.values()))
-    wanted = set().union(*(_free(source) for source in answers.values())) - known
+    wanted = set().union(*(free_names(source) for source in answers.values())) - known
     chosen: set[int] = set()
     while True:
         more = {
             number
             for number, source in helpers.items()
-            if _names(source) & (wanted - asked) or (_stars(source) and wanted - asked)
-        } | {number for number, source in answers.items() if _names(source) & wanted}
+            if bound_names(source) & (wanted - asked)
+            or (has_star_import(source) and wanted - asked)
+        } | {number for number, source in answers.items() if bound_names(source) & wanted}
         if more <= chosen:
             both = {**helpers, **answers}
             return tuple(both[number] for number in sorted(chosen))
         chosen |= more
-        wanted |= set().union(*(_free(helpers.get(number, "")) for number in more)) - known
+        wanted |= set().union(*(free_names(helpers.get(number, "")) for number in more)) - known
 
 
 def _note_demo_names(answers: dict[int, str], found: Extracted, chapter: Chapter) -> None:
     """Say it when an answer leans on a demo: it runs in the notebook, but not in the grader."""
     demos = [cell for cell in chapter.cells if cell.kind == "code" and cell.role == "demo"]
-    shown = set().union(*(_names(cell.text) for cell in demos))
-    brought = set().union(*map(_names, [*found.extra, *(cell.text for cell in chapter.setup)]))
-    leaned_on = set().union(*map(_free, [*answers.values(), *found.extra])) & (shown - brought)
+    shown = set().union(*(bound_names(cell.text) for cell in demos))
+    brought = set().union(*map(bound_names, [*found.extra, *(cell.text for cell in chapter.setup)]))
+    leaned_on = set().union(*map(free_names, [*answers.values(), *found.extra])) & (shown - brought)
     if leaned_on:
         found.notes.append(
             f"an answer uses {', '.join(sorted(leaned_on))} from a demonstration of the chapter; "
@@ -173,7 +174,7 @@ def _given_lines(chapter: Chapter) -> set[str]:
     return {
         ast.dump(node)
         for cell in chapter.cells
-        if cell.kind == "code" and cell.role in ("setup", "demo") and _compiles(cell.text)
+        if cell.kind == "code" and cell.role in ("setup", "demo") and compiles(cell.text)
         for node in ast.parse(cell.text).body
     }
 
@@ -188,75 +189,15 @@ def _without_given(source: str, given: set[str]) -> str:
     return source if len(kept) == len(body) else "\n".join(map(ast.unparse, kept))
 
 
-def _free(source: str) -> set[str]:
-    try:
-        return _used_names(source) - (_defined_names(source) - _changed(source))
-    except UNPARSABLE:
-        return set()
-
-
-def _changed(source: str) -> set[str]:
-    """Names that a cell both reads and rebinds, as in `total += 1`: they come from elsewhere."""
-    return {
-        node.target.id
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
-    }
-
-
-def _stars(source: str) -> bool:
-    return bool(re.search(r"^\s*from\s+\S+\s+import\s+\*", source, re.MULTILINE))
-
-
-def _names(source: str) -> set[str]:
-    """Names bound at top level; where the cell does not parse, what looks like a definition."""
-    try:
-        return _defined_names(source)
-    except UNPARSABLE:
-        return {first or second for first, second in DEFINITION.findall(source)}
-
-
-def _compiles(source: str) -> bool:
-    try:
-        ast.parse(source)
-    except UNPARSABLE:
-        return False
-    return True
-
-
-def _runnable(cell: SentCell, notes: list[str]) -> str:
-    """The cell as plain Python: notebook magics become `pass`, if nothing else stops it parsing."""
-    if _compiles(cell.source) or cell.kind == "markdown":
-        return cell.source
-    lines, count = [], 0
-    for line in cell.source.split("\n"):
-        magic = MAGIC.match(line)
-        lines.append(f"{magic[1]}pass  # {magic[2]}" if magic else line)
-        count += bool(magic)
-    plain = "\n".join(lines)
-    if not count or not _compiles(plain):
-        return cell.source
-    notes.append(f"cell {cell.number}: {count} notebook command(s) (% or !) were not run")
-    return plain
-
-
-def _bare(source: str) -> str:
-    """What a cell does, for comparing: comments, blank lines and layout do not count."""
-    try:
-        return ast.dump(ast.parse(source))
-    except UNPARSABLE:
-        return "\n".join(line.rstrip() for line in source.strip().splitlines())
-
-
 # The submission's own tests: never run, but their places and changes tell something
 
 
 def _test_places(sent: Sent, tests: dict[str, Cell]) -> dict[str, list[int]]:
     """Where each test stands in the submission, by its label or, where that is gone, its text."""
-    by_text = {_bare(test.visible_text): ident for ident, test in tests.items()}
+    by_text = {bare(test.visible_text): ident for ident, test in tests.items()}
     places: dict[str, list[int]] = {ident: [] for ident in tests}
     for cell in sent.cells:
-        ident = cell.grade_id if cell.grade_id in tests else by_text.get(_bare(cell.source))
+        ident = cell.grade_id if cell.grade_id in tests else by_text.get(bare(cell.source))
         if ident is not None and cell.source.strip():
             places[ident].append(cell.number)
     return places
@@ -276,7 +217,7 @@ def _note_tampering(
         here = [by_number[number] for number in places[ident]]
         if not here:
             deleted.append(ident)
-        if any(_bare(cell.source) != _bare(test.visible_text) for cell in here):
+        if any(bare(cell.source) != bare(test.visible_text) for cell in here):
             edited.append(ident)
         if any(cell.points not in (None, test.header["points"]) for cell in here):
             revalued.append(ident)
@@ -290,52 +231,3 @@ def _note_tampering(
         if found:
             more = f" and {len(found) - 3} more" if len(found) > 3 else ""
             notes.append(f"{len(found)} {what}: {', '.join(found[:3])}{more}")
-
-
-# Written answers
-
-
-def released_text(node: NotebookNode) -> str:
-    """What students get for a cell of the instructor's notebook: no solution, no hidden test."""
-    stub = STUB if node.cell_type == "code" else TEXT_STUB
-    return cut(cut(node.source, HIDDEN, None), SOLUTION, stub)
-
-
-def _written(sent: Sent, chapter: Chapter, found: Extracted) -> None:
-    for cell in chapter.written:
-        stub = _plain(released_text(instructor_notebook(chapter).cells[cell.index]))
-        labelled = [sent_cell for sent_cell in sent.cells if sent_cell.grade_id == cell.id]
-        texts = [c.source for c in labelled if _plain(c.source) not in ("", stub)]
-        if not texts:
-            texts = [
-                text for text in _between(cell, sent, chapter) if _plain(text) not in ("", stub)
-            ]
-            texts = ["\n\n".join(texts)] if texts else []
-            if texts:
-                found.notes.append(f"{cell.id}: the answer was found by its place")
-        elif len(texts) > 1:
-            found.notes.append(f"{cell.id}: filled in {len(texts)} times; the last one counts")
-        if texts:
-            found.written[cell.id] = texts[-1]
-
-
-def _between(written: Cell, sent: Sent, chapter: Chapter) -> list[str]:
-    """The learner's text between the given cells that stand before and after a written answer."""
-    given = [_plain(released_text(node)) for node in instructor_notebook(chapter).cells]
-    before, after = given[written.index - 1], given[written.index + 1 :][:1]
-    texts, inside = [], False
-    for cell in sent.cells:
-        plain = _plain(cell.source)
-        if plain == before:
-            inside, texts = True, []
-        elif [plain] == after:
-            break
-        elif inside and plain in given:
-            inside = False
-        elif inside and cell.kind != "code" and cell.grade_id is None:
-            texts.append(cell.source)
-    return texts
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split())

@@ -11,13 +11,8 @@ import re
 from html import escape
 
 from autograde.chapters import Course
-from autograde.plan import (
-    ClassFolder,
-    add_class_options,
-    chosen_chapters,
-    chosen_class,
-    write,
-)
+from autograde.choose import add_class_options, chosen
+from autograde.plan import ClassFolder, write
 from autograde.record import Score, scores
 from autograde.source import Cell, Chapter, Exercise, load
 
@@ -181,10 +176,11 @@ def add_feedback(commands) -> None:
 
 def feedback(args) -> int:
     """Say where the pages are; return 1 when a submission is not graded."""
-    course, folder = Course(), chosen_class(args)
+    choice = chosen(args)
+    folder = choice.folder
     missing, shown = False, []
-    for slug in chosen_chapters(args, course, folder):
-        done, left = write_feedback(folder, slug, course=course, student=args.student)
+    for slug in choice.slugs:
+        done, left = write_feedback(folder, slug, course=choice.course, student=args.student)
         missing = missing or bool(left)
         shown.append({"chapter": slug, "written": done, "not graded": left})
         if not args.json:
@@ -192,5 +188,5 @@ def feedback(args) -> int:
             for one in left:
                 print(f"  not graded, so no page: {one}")
     if args.json:
-        print(json.dumps({"class": str(folder.root), "chapters": shown}))
-    return 1 if missing else 0
+        print(json.dumps({**choice.as_json(), "chapters": shown}))
+    return 1 if choice.tell_strays() or missing else 0

@@ -15,17 +15,12 @@ from pathlib import Path
 from autograde import record as recording
 from autograde import sample_class
 from autograde.chapters import Course
+from autograde.choose import add_class_options, chosen
 from autograde.extract import Extracted, extract
 from autograde.intake import Unreadable, find_notebook, read_notebook
-from autograde.plan import (
-    ClassFolder,
-    add_class_options,
-    chosen_class,
-    source_digest,
-    submission_digest,
-)
+from autograde.plan import ClassFolder, source_digest, submission_digest
 from autograde.report import Table, table
-from autograde.run import Engine, Verdict
+from autograde.run import Engine, SetupFailed, Verdict, need_setup
 from autograde.source import Chapter, load
 
 
@@ -99,10 +94,11 @@ def grade_submission(
         sent.notes[:0] = [*notes, *more]
         found = extract(sent, chapter)
         verdicts = run(chapter, found.answers, extra=found.extra)
+        need_setup(verdicts.values())
         new = _sent_part(before.get("digest", "")) != _sent_part(digest)
         recording.record(folder, chapter, student, found, verdicts, submitted=submitted, new=new)
         line |= _graded(path, submitted, found, verdicts)
-    except Unreadable as error:
+    except (Unreadable, SetupFailed) as error:
         line["reason"] = str(error)
     except recording.GradebookError:
         raise
@@ -176,10 +172,8 @@ def add_grade(commands) -> None:
 
 def grade(args) -> int:
     """Print a table for each chapter; return 1 when any submission could not be graded."""
-    course, folder = Course(), chosen_class(args)
-    chosen = [course.resolve(name) for name in args.chapters]
-    if args.sample:
-        chosen = sample_class.build_class(folder, course, chosen)
+    choice = chosen(args, fill=sample_class.build_class if args.sample else None)
+    course, folder = choice.course, choice.folder
     outcomes = [
         grade_chapter(
             folder,
@@ -189,15 +183,16 @@ def grade(args) -> int:
             again=args.again,
             progress=_progress(slug),
         )
-        for slug in chosen or folder.chapters(course)
+        for slug in choice.slugs
     ]
     tables = [table(folder, outcome.chapter, args.student) for outcome in outcomes]
     if args.json:
-        print(json.dumps({"class": str(folder.root), "chapters": _json(outcomes, tables)}))
+        print(json.dumps({**choice.as_json(), "chapters": _json(outcomes, tables)}))
     else:
         print("\n\n".join(map(str, tables)) or f"nobody has submitted anything in {folder.root}")
         print(f"\n{_summary(outcomes)}")
-    troubles = [
+    troubles = [str(stray) for stray in choice.strays]
+    troubles += [
         f"not graded: {student}, {outcome.chapter.slug}: {reason}"
         for outcome in outcomes
         for student, reason in outcome.problems.items()

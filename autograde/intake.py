@@ -13,8 +13,22 @@ LARGEST = 100 * 2**20  # bytes; a notebook with a few figures has one hundredth 
 MARKER = re.compile(r"^(<{7} |={7}$|>{7} )", re.MULTILINE)
 
 
+AGAIN = "ask for it again"  # a teacher's way out of most of this, and a learner's
+RESTORE = (
+    "save it again from JupyterLab, go back to an earlier copy (File > Revert Notebook to "
+    "Checkpoint), or paste your answers into a fresh copy of the chapter"
+)
+
+
 class Unreadable(Exception):
-    """A submission that cannot be graded; the text is for the teacher and names the way out."""
+    """A notebook that cannot be graded. The text is for the teacher, `for_learner` for its owner.
+
+    Both say what is wrong, and each its own way out.
+    """
+
+    def __init__(self, what: str, teacher: str = AGAIN, learner: str = RESTORE):
+        super().__init__(f"{what}; {teacher}")
+        self.for_learner = f"{what}; {learner}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +72,21 @@ def find_notebook(folder: Path, name: str) -> tuple[Path, list[str]]:
     if notebooks:
         found = ", ".join(p.name for p in notebooks)
         raise Unreadable(
-            f"none of the {len(notebooks)} notebooks is called {name}.ipynb ({found}); "
-            "rename the one to grade"
+            f"none of the {len(notebooks)} notebooks is called {name}.ipynb ({found})",
+            "rename the one to grade",
         )
     found = ", ".join(p.name for p in files) or "nothing"
-    raise Unreadable(f"there is no notebook {name}.ipynb in the folder, only {found}; ask for it")
+    raise Unreadable(f"there is no notebook {name}.ipynb in the folder, only {found}", "ask for it")
 
 
 def read_notebook(path: Path) -> Sent:
-    """The cells of a notebook file. Raises Unreadable with a reason that a teacher can act on."""
+    """The cells of a notebook file. Raises Unreadable with a reason that its reader can act on."""
     size = path.stat().st_size
     if size > LARGEST:
         raise Unreadable(
-            f"{path.name} has {size / 2**20:.0f} MiB, at most {LARGEST / 2**20:.0f} are read; "
-            "ask for a copy with the outputs cleared"
+            f"{path.name} has {size / 2**20:.0f} MiB, at most {LARGEST / 2**20:.0f} are read",
+            "ask for a copy with the outputs cleared",
+            "clear the outputs (Edit > Clear Outputs of All Cells) and save it",
         )
     notes: list[str] = []
     document = _parse(_decode(path.read_bytes(), notes), path.name)
@@ -99,21 +114,20 @@ def _decode(data: bytes, notes: list[str]) -> str:
 
 def _parse(text: str, name: str) -> dict:
     if not text.strip():
-        raise Unreadable(f"{name} is empty; ask for it again")
+        raise Unreadable(f"{name} is empty")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         if MARKER.search(text):
             raise Unreadable(
-                f"{name} holds the marks of an unfinished git merge (<<<<<<<); "
-                "ask for the merged notebook"
+                f"{name} holds the marks of an unfinished git merge (<<<<<<<)",
+                "ask for the merged notebook",
+                "finish the merge first, or take one of its two sides: git checkout --ours FILE",
             ) from None
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise Unreadable(
-            f"{name} is not a notebook: it is not valid JSON{where}; ask for it again"
-        ) from None
+        raise Unreadable(f"{name} is not a notebook: it is not valid JSON{where}") from None
     if not isinstance(document, dict):
-        raise Unreadable(f"{name} is JSON, but not a notebook; ask for it again")
+        raise Unreadable(f"{name} is JSON, but not a notebook")
     return document
 
 
@@ -124,13 +138,13 @@ def _cells(document: dict, path: Path, notes: list[str]) -> list:
         notes.append("the notebook is in the old format 3; read all the same")
         cells = [c for s in sheets if isinstance(s, dict) for c in s.get("cells") or []]
     if not isinstance(cells, list):
-        raise Unreadable(f"{path.name} has no list of cells; ask for it again")
+        raise Unreadable(f"{path.name} has no list of cells")
     return cells
 
 
 def _cell(number: int, raw, name: str) -> SentCell:
     if not isinstance(raw, dict):
-        raise Unreadable(f"cell {number} of {name} is not a cell; ask for the notebook again")
+        raise Unreadable(f"cell {number} of {name} is not a cell")
     source = raw.get("source", raw.get("input", ""))
     if isinstance(source, list):
         source = "".join(part for part in source if isinstance(part, str))

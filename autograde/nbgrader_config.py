@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 from autograde.build import STUB, TEXT_STUB
-from autograde.plan import add_class_options, chosen_class, write
+from autograde.choose import add_class_dir, chosen_class
+from autograde.plan import NoClass, write
 from autograde.record import COURSE_ID
 
 TEXT = '''"""Settings of nbgrader for this class, written by our command nbgrader-config."""
@@ -36,13 +37,17 @@ def nbgrader_config(root: Path) -> str:
 
 def add_nbgrader_config(commands) -> None:
     parser = commands.add_parser("nbgrader-config", help="write settings for formgrader")
-    add_class_options(parser)
+    add_class_dir(parser)
     parser.set_defaults(run=write_config)
 
 
 def write_config(args) -> int:
     """Write `nbgrader_config.py` into the class folder; an existing other one is left alone."""
     folder = chosen_class(args)
+    if not folder.root.is_dir():
+        raise NoClass(
+            f"there is no folder {folder.root}; name the class with --class-dir, or make the folder"
+        )
     path = folder.root / "nbgrader_config.py"
     text = nbgrader_config(folder.root)
     if path.exists() and path.read_text(encoding="utf-8") != text:

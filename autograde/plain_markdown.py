@@ -24,6 +24,10 @@ def plain(text: str, root: Path) -> str:
     def embed(found: re.Match) -> str:
         # Not an attachment of the cell: JupyterLab shows no SVG that is attached.
         path = root / found[2]
+        if not path.is_file():
+            raise ValueError(f"the picture {found[2]} does not exist; draw it, or mend its name")
+        if path.suffix not in KINDS:
+            raise ValueError(f"the picture {found[2]} is none of {', '.join(KINDS)}; convert it")
         data = base64.b64encode(path.read_bytes()).decode()
         return f"![{found[1]}](data:{KINDS[path.suffix]};base64,{data})"
 
@@ -54,10 +58,16 @@ def _author_and_year(key: str, root: Path) -> tuple[str, str]:
 @cache
 def _bibliography(path: Path) -> dict[str, tuple[str, str]]:
     from pybtex.database import parse_file
+    from pybtex.exceptions import PybtexError
     from pybtex.richtext import Text
 
     entries = {}
-    for key, entry in parse_file(str(path)).entries.items():
+    try:
+        parsed = parse_file(str(path)).entries
+    except (PybtexError, OSError, UnicodeError) as error:
+        said = " ".join(str(error).split())
+        raise ValueError(f"{path.name} cannot be read: {said}; mend it there") from None
+    for key, entry in parsed.items():
         people = entry.persons.get("author") or entry.persons.get("editor") or []
         last = [str(Text.from_latex(" ".join(p.prelast_names + p.last_names))) for p in people]
         authors = f"{last[0]} et al." if len(last) > 2 else " and ".join(last) or key

@@ -14,15 +14,16 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograde.chapters import ROOT, Course
+from autograde.chapters import Course, UsageError
 
-SAMPLE = ROOT / "_build" / "class"
-DEFAULT = Path("class")
 # The grader's own files that decide about marks; the rest only shows them.
-DECIDING = ("intake", "extract", "run", "worker", "lint", "source", "build", "record")
+DECIDING = (
+    "intake", "cell_code", "extract", "written", "run", "worker", "lint", "source", "build",
+    "autograded", "record",
+)  # fmt: skip
 
 
-class NoClass(ValueError):
+class NoClass(UsageError):
     """There is no class folder where one was expected."""
 
 
@@ -121,30 +122,3 @@ def _digest(*parts: str | bytes) -> str:
         data = part.encode("utf-8", errors="surrogateescape") if isinstance(part, str) else part
         whole.update(len(data).to_bytes(8, "big") + data)
     return whole.hexdigest()
-
-
-def add_class_options(parser) -> None:
-    """The options shared by all commands that look at a class."""
-    parser.add_argument(
-        "chapters", nargs="*", metavar="CHAPTER", help="for example 02; default all"
-    )
-    parser.add_argument(
-        "--class-dir",
-        metavar="DIR",
-        type=Path,
-        help="the folder with submitted/ and gradebook.db (default: class)",
-    )
-    parser.add_argument(
-        "--sample", action="store_true", help="the sample class in _build/class instead"
-    )
-    parser.add_argument("--student", metavar="ID", help="one student only")
-    parser.add_argument("--json", action="store_true", help="machine-readable output")
-
-
-def chosen_chapters(args, course: Course, folder: ClassFolder) -> list[str]:
-    """The chapters named on the command line, else all that somebody handed in."""
-    return [course.resolve(name) for name in args.chapters] or folder.chapters(course)
-
-
-def chosen_class(args) -> ClassFolder:
-    return ClassFolder((args.class_dir or (SAMPLE if args.sample else DEFAULT)).resolve())

@@ -1,14 +1,15 @@
-"""The table of grades: one line a student, one column an exercise."""
+"""The table of grades: one line a student, one column an exercise, and why points are missing."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from autograde.chapters import Course
-from autograde.plan import ClassFolder, add_class_options, chosen_chapters, chosen_class
+from autograde.choose import add_class_options, chosen
+from autograde.plan import ClassFolder
 from autograde.record import Score, scores
 from autograde.source import Chapter, load
 
 BLANK, WAITING = "-", "?"
+WIDEST = 100  # characters of a line of reasons
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,30 @@ class Row:
     marks: dict[str, float | None]
     blank: frozenset[str] = frozenset()  # exercises that were not attempted
     reason: str | None = None  # why the submission could not be graded
+    why: dict[str, str] = field(default_factory=dict)  # exercise -> why points are missing there
     notes: tuple[str, ...] = ()
 
     @property
-    def points(self) -> float:
+    def points(self) -> float | None:
+        """None, rather than 0, where nothing was graded."""
+        if self.reason:
+            return None
         return sum(mark for mark in self.marks.values() if mark is not None)
+
+    @property
+    def in_short(self) -> str | None:
+        """One line: why it is not graded, or why points are missing; None at full marks."""
+        if self.reason:
+            return f"not graded: {self.reason}"
+        told = [f"{_name(one)}: {why}" for one, why in self.why.items() if one not in self.blank]
+        if empty := [_name(ident) for ident in self.why if ident in self.blank]:
+            all_of_it = len(empty) == len(self.marks)
+            told.append("nothing attempted" if all_of_it else f"not attempted: {', '.join(empty)}")
+        if not told:
+            return None
+        more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+        room = WIDEST - len(self.student) - len(more) - 2
+        return (told[0] if len(told[0]) <= room else f"{told[0][: room - 4]} ...") + more
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +64,9 @@ class Table:
                     "student": row.student,
                     "points": row.points,
                     "marks": row.marks,
-                    "reason": row.reason,
+                    "graded": row.reason is None,
+                    "reason": row.in_short,
+                    "why": row.why,
                     "notes": list(row.notes),
                 }
                 for row in self.rows
@@ -69,10 +91,18 @@ class Table:
                 continue
             cells = "".join(f"{self._cell(row, ident):>5}" for ident in idents)
             lines.append(f"{row.student:<{width}}  {cells}   {row.points:>4g} / {total:g}")
-        short = [ident.partition("-")[2] for ident in idents]
-        legend = [f"{head} {name}" for head, name in zip(heads, short, strict=True)]
+        if not self.rows:
+            lines.append("nobody has handed in this chapter")
+        legend = [f"{head} {_name(ident)}" for head, ident in zip(heads, idents, strict=True)]
         lines += ["", *_wrapped(legend, 96), "- not attempted   ? to be read by a person"]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._reasons()])
+
+    def _reasons(self) -> list[str]:
+        """A line for each graded student without full marks, in words."""
+        short = [f"{row.student}: {row.in_short}" for row in self.rows if row.why]
+        number = self.slug.partition("-")[0]
+        rest = f"`python -m autograde explain {number} --student ID` has the rest"
+        return ["", f"why points are missing ({rest}):", *map(printable, short)] if short else []
 
     def _cell(self, row: Row, ident: str) -> str:
         mark = row.marks.get(ident)
@@ -111,7 +141,42 @@ def _row(
         states.setdefault(test["exercise"], set()).add(test["state"])
     blank = {ident for ident, found in states.items() if found == {"not written"}}
     blank |= {cell.id for cell in chapter.written if cell.id not in record["written"]}
-    return Row(student, marks, frozenset(blank), notes=tuple(record["notes"]))
+    why = _why(chapter, record, in_book, marks)
+    return Row(student, marks, frozenset(blank), why=why, notes=tuple(record["notes"]))
+
+
+def _why(
+    chapter: Chapter, record: dict, in_book: dict[str, Score], marks: dict[str, float | None]
+) -> dict[str, str]:
+    """Exercise -> the first line of what its first lost test said, or who took the points."""
+    said: dict[str, str] = {}
+    for test in record["tests"]:
+        if test["state"] != "pass":
+            text = test["message"].strip() or test["state"]
+            said.setdefault(test["exercise"], text.splitlines()[0])
+    why = {}
+    for exercise in chapter.exercises.values():
+        if marks[exercise.id] < exercise.points:
+            mine = [in_book[test.id] for test in exercise.tests if test.id in in_book]
+            manual = any(score.manual is not None for score in mine)
+            other = "points taken by a person" if manual else "the chapter has changed; grade again"
+            why[exercise.id] = said.get(exercise.id, other)
+    for cell in chapter.written:
+        mark = marks[cell.id]
+        if mark is not None and mark < cell.header["points"]:
+            read = cell.id in in_book and in_book[cell.id].manual is not None
+            why[cell.id] = "read by a person" if read else "no answer"
+    return why
+
+
+def _name(ident: str) -> str:
+    """An exercise's id without the number of its chapter."""
+    return ident.partition("-")[2]
+
+
+def printable(line: str) -> str:
+    """Without control characters, which an answer could use to rewrite the terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in line)
 
 
 def _wrapped(words: list[str], width: int) -> list[str]:
@@ -131,11 +196,13 @@ def add_report(commands) -> None:
 
 def report(args) -> int:
     """Print the tables; return 1 when a submission is not graded."""
-    course, folder = Course(), chosen_class(args)
-    chosen = chosen_chapters(args, course, folder)
-    tables = [table(folder, load(slug, course.root), args.student) for slug in chosen]
+    choice = chosen(args)
+    tables = [
+        table(choice.folder, load(slug, choice.course.root), args.student) for slug in choice.slugs
+    ]
     if args.json:
-        print(json.dumps({"class": str(folder.root), "chapters": [t.as_json() for t in tables]}))
+        print(json.dumps({**choice.as_json(), "chapters": [one.as_json() for one in tables]}))
     else:
         print("\n\n".join(map(str, tables)))
-    return 1 if any(row.reason for one in tables for row in one.rows) else 0
+    ungraded = any(row.reason for one in tables for row in one.rows)
+    return 1 if choice.tell_strays() or ungraded else 0

@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograde.chapters import ROOT
@@ -17,6 +17,7 @@ from autograde.source import Chapter, Exercise
 
 PASS, FAIL, ERROR, TIMEOUT, KILLED = "pass", "fail", "error", "timeout", "killed"
 NOT_WRITTEN = "not written"
+SETUP = "setup"  # the worker's word: the rule broken where the chapter's own setup cell stops
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,6 +46,21 @@ class Verdict:
     @property
     def score(self) -> float:
         return self.points if self.state == PASS else 0.0
+
+
+class SetupFailed(ValueError):
+    """The chapter's own setup cell does not run here, so no answer can be judged."""
+
+
+class WorkerError(RuntimeError):
+    """The grading worker did not start, or ended; the message says what to do."""
+
+
+def need_setup(verdicts: Iterable[Verdict]) -> None:
+    """Raise SetupFailed when these verdicts say nothing about an answer."""
+    for verdict in verdicts:
+        if verdict.rule == SETUP:
+            raise SetupFailed(verdict.message)
 
 
 class Engine:
@@ -123,7 +139,7 @@ class Engine:
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError("the grading worker ended; run `python -m autograde doctor`")
+            raise WorkerError("the grading worker ended; run `python -m autograde doctor`")
         return json.loads(line)
 
     def _start(self) -> None:
@@ -143,7 +159,7 @@ class Engine:
             env=env,
         )
         if not self._process.stdout.readline():
-            raise RuntimeError(
+            raise WorkerError(
                 "the grading worker did not start: is torch installed in this environment? "
                 "`python -m autograde doctor` tells"
             )

@@ -97,10 +97,6 @@ class Chapter:
     setup: tuple[Cell, ...] = field(default=())
     written: tuple[Cell, ...] = field(default=())
 
-    @property
-    def number(self) -> str:
-        return self.slug.split("-")[0]
-
 
 def load(slug: str, root: Path | None = None) -> Chapter:
     """Read and check one chapter. Raises SourceError with file, cell and cure."""

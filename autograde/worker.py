@@ -24,6 +24,7 @@ import traceback
 LONGEST_MESSAGE = 4000  # characters of a report; a megabyte in a message helps nobody
 GIB = 2**30
 CHECK = "check "  # before a test's id, in the name of its pretended file
+SETUP = "setup"  # `autograde.run.SETUP`, without importing all that a driver needs
 
 
 def serve() -> None:
@@ -70,9 +71,12 @@ def _run_child(request: dict) -> list[dict]:
     child = os.fork()
     if not child:
         os.close(readable)
-        _live(request, writable)
+        try:
+            _live(request, writable)
+        finally:  # whatever happens, a child must never go on as a second worker
+            os._exit(1)
     os.close(writable)
-    verdicts, running, timed_out = [], "answer", False
+    verdicts, running, timed_out = [], SETUP, False
     for report in _reports(readable, request["limits"]["wall"]):
         if report is None:
             timed_out = True
@@ -89,6 +93,8 @@ def _run_child(request: dict) -> list[dict]:
     if len(verdicts) == len(request["tests"]):
         return verdicts
     state, why = _cause_of_death(status, timed_out)
+    if running == SETUP:
+        return [_setup_failed(test["id"], why) for test in request["tests"]]
     if running == "answer":
         text = f"the answer itself {why}, before any test ran"
         return [_verdict(test["id"], state, text) for test in request["tests"]]
@@ -134,8 +140,16 @@ def _live(request: dict, writable: int) -> None:
         space = {"__name__": "__main__", "__builtins__": __builtins__, "get_ipython": _Silent}
         _allow(limits["cpu"])
         trouble = None
-        for code in request["setup"]:
-            _execute(code, "setup", space)
+        report({"running": SETUP})
+        try:
+            for code in request["setup"]:
+                _execute(code, SETUP, space)
+        except BaseException as error:  # no fault of the answer: nothing is judged
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            for test in request["tests"]:
+                report(_setup_failed(test["id"], f"stopped with {said}"))
+            os._exit(0)
+        report({"running": "answer"})
         for number, code in enumerate(request["extra"]):
             with contextlib.suppress(BaseException):  # a scratch cell may well be broken
                 _execute(code, f"added cell {number + 1}", space)
@@ -174,6 +188,11 @@ def _judge_test(test: dict, space: dict, trouble: BaseException | None) -> dict:
         text = f"the answer's own cell stopped with {_in_words(trouble)}"
     seconds = time.perf_counter() - start
     return {**_verdict(test["id"], state, text, rule, mistake), "seconds": seconds}
+
+
+def _setup_failed(test: str, why: str) -> dict:
+    text = f"the chapter's own setup cell {why}; run `python -m autograde doctor`"
+    return _verdict(test, "error", text, SETUP)
 
 
 def _verdict(test: str, state: str, text: str = "", rule=None, mistake=None) -> dict:
@@ -239,8 +258,11 @@ def _allow(cpu_seconds: int) -> None:
 
 
 def _limit_memory(gib: float) -> None:
-    with open("/proc/self/statm") as file:
-        mapped = int(file.read().split()[0]) * resource.getpagesize()
+    try:
+        with open("/proc/self/statm") as file:
+            mapped = int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:  # not Linux: there the limit would not be kept either
+        return
     most = int(mapped + gib * GIB)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from autograde import cli, grade
 from autograde import record as recording
 from autograde.build import student_notebook
 from autograde.chapters import Course
@@ -127,6 +128,16 @@ def class_of(tmp_path, prepared):
         return folder
 
     return make
+
+
+@pytest.fixture
+def command(course, engine, monkeypatch):
+    """Run a command as `python -m autograde` would, on the example course: its exit status."""
+    for module in ("choose", "check"):
+        monkeypatch.setattr(f"autograde.{module}.Course", lambda: course)
+    defaults = {**grade.grade_chapter.__kwdefaults__, "engine": engine}
+    monkeypatch.setattr(grade.grade_chapter, "__kwdefaults__", defaults)
+    return lambda *words: cli.main([*map(str, words)])
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from autograde import cli
 from autograde.audit import audit, visible_share
 from autograde.chapters import Course
 from autograde.run import Engine
@@ -101,3 +102,16 @@ def test_too_few_answers_are_reported(engine, course):
 def test_answers_to_an_unknown_exercise_are_an_error(engine, course):
     with pytest.raises(ValueError, match="90-other"):
         audit("90-example", engine, course(ANSWERS.replace("90-row-means", "90-other")))
+
+
+def test_a_setup_that_fails_is_reported_once(course, monkeypatch, capsys):
+    broken = ("from plainformer import check", "from plainformer import no_such_name")
+    made = course(ANSWERS, broken=broken)
+    (made.root / "_toc.yml").write_text(
+        "parts: [{chapters: [{file: chapters/90-example}]}]", encoding="utf-8"
+    )
+    monkeypatch.setattr("autograde.audit.Course", lambda: made)
+    assert cli.main(["audit", "90"]) == 1
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("MEND")]
+    assert len(told) == 1
+    assert "90-example: the chapter's own setup cell stopped with ImportError" in told[0]

@@ -1,25 +1,22 @@
 """The builder: what students get, that nothing leaks, that a rebuild is the same byte for byte."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from autograde.build import instructor_notebook, release, site_texts, student_bytes
 from autograde.chapters import Course
-from autograde.source import STUB, load
+from autograde.source import STUB, SourceError, load
 
 EXAMPLE = Path(__file__).parent / "data"
 
 
 @pytest.fixture(scope="module")
-def chapter():
-    return load("90-example", EXAMPLE)
-
-
-@pytest.fixture(scope="module")
-def student(chapter):
-    return json.loads(student_bytes(chapter))
+def student(fresh_release):
+    return json.loads(nbformat.writes(fresh_release))
 
 
 def cells(notebook, **wanted):
@@ -33,8 +30,9 @@ def text(cell) -> str:
     return "".join(cell["source"])
 
 
-def test_a_rebuild_is_the_same_byte_for_byte(chapter):
-    assert student_bytes(chapter) == student_bytes(load("90-example", EXAMPLE))
+def test_a_rebuild_is_the_same_byte_for_byte(fresh_release):
+    built = student_bytes(load("90-example", EXAMPLE))
+    assert built == (nbformat.writes(fresh_release).rstrip() + "\n").encode()
 
 
 def test_students_get_the_stub_and_the_visible_tests_only(student):
@@ -87,10 +85,19 @@ def test_hints_are_folded(student):
     assert text(hint).startswith('<details class="hint">\n<summary>Hint 1</summary>')
 
 
-def test_release_writes_once_and_then_leaves_the_file_alone(tmp_path, chapter):
+def test_release_writes_once_and_then_leaves_the_file_alone(
+    tmp_path, chapter, fresh_release, monkeypatch
+):
+    monkeypatch.setattr("autograde.build.student_notebook", lambda _: fresh_release)
     (tmp_path / "solutions").mkdir()
     (tmp_path / "solutions" / "90-example.md").write_text(chapter.path.read_text())
     course = Course(tmp_path)
     assert release("90-example", course)
     assert not release("90-example", course)
     assert course.notebook("90-example").read_bytes() == student_bytes(chapter)
+
+
+def test_what_is_wrong_with_a_text_is_said_with_its_cell(chapter):
+    lost = replace(chapter.cells[0], text="![x](../_static/lost.svg)")
+    with pytest.raises(SourceError, match=r"90-example\.md, cell 0: the picture _static/lost\.svg"):
+        instructor_notebook(replace(chapter, cells=(lost,)))

@@ -1,13 +1,12 @@
 """CSV that a spreadsheet reads right and never runs."""
 
-import argparse
 import csv
 import io
 import json
 
 import pytest
 
-from autograde.export import QUESTIONS, TOTALS, add_export, as_csv, question_rows, total_rows
+from autograde.export import QUESTIONS, TOTALS, as_csv, question_rows, total_rows
 from autograde.grade import grade_chapter
 from autograde.record import gradebook
 
@@ -73,21 +72,9 @@ def test_quotes_commas_and_line_breaks_survive():
     assert read(as_csv(QUESTIONS, rows))[0]["student"] == name
 
 
-@pytest.fixture
-def command(course, monkeypatch):
-    monkeypatch.setattr("autograde.export.Course", lambda: course)
-    parser = argparse.ArgumentParser()
-    add_export(parser.add_subparsers())
-
-    def run(*words):
-        args = parser.parse_args(["export", *map(str, words)])
-        return args.run(args)
-
-    return run
-
-
 def test_the_command_writes_both_files_and_says_so(command, folder, tmp_path, capsys):
-    assert command("--class-dir", folder.root, "--to", tmp_path / "out") == 1  # one is not graded
+    where = ("--class-dir", folder.root, "--to", tmp_path / "out")
+    assert command("export", *where) == 1  # one is not graded
     assert "questions.csv" in capsys.readouterr().out
     raw = (tmp_path / "out" / "totals.csv").read_bytes()
     assert raw.startswith(b"\xef\xbb\xbf")
@@ -96,8 +83,33 @@ def test_the_command_writes_both_files_and_says_so(command, folder, tmp_path, ca
 
 
 def test_json_is_the_same_and_writes_nothing(command, folder, capsys):
-    assert command("--class-dir", folder.root, "--student", "ada", "--json") == 0
+    assert command("export", "--class-dir", folder.root, "--student", "ada", "--json") == 0
     said = json.loads(capsys.readouterr().out)
     assert [row["student"] for row in said["totals"]] == ["ada"]
     assert {row["student"] for row in said["questions"]} == {"ada"}
     assert not (folder.root / "export").exists()
+
+
+def test_one_chapter_or_student_has_files_of_its_own(command, folder):
+    to = folder.root / "export"
+    command("export", "--class-dir", folder.root)
+    before = {path.name: path.read_bytes() for path in to.iterdir()}
+    command("export", "90", "--class-dir", folder.root)
+    command("export", "--student", "ada", "--class-dir", folder.root)
+    assert {name: (to / name).read_bytes() for name in before} == before
+    assert {path.name for path in to.iterdir()} - set(before) == {
+        "90-example-questions.csv",
+        "90-example-totals.csv",
+        "ada-questions.csv",
+        "ada-totals.csv",
+    }
+
+
+def test_a_file_without_a_line_is_not_written(command, class_of, capsys):
+    folder = class_of(ada=b"{")  # handed in, not graded: totals have a line, questions none
+    (folder.root / "export").mkdir()
+    (folder.root / "export" / "questions.csv").write_text("of yesterday")
+    assert command("export", "--class-dir", folder.root) == 1
+    assert "no lines, so not written" in capsys.readouterr().out
+    assert (folder.root / "export" / "questions.csv").read_text() == "of yesterday"
+    assert (folder.root / "export" / "totals.csv").exists()

@@ -1,13 +1,12 @@
 """The feedback page: our words only, nothing hidden, nothing of the learner's as HTML."""
 
-import argparse
 import json
 import re
 import shutil
 
 import pytest
 
-from autograde.feedback import STATES, add_feedback, feedback_page, write_feedback
+from autograde.feedback import STATES, feedback_page, write_feedback
 from autograde.grade import grade_chapter
 from autograde.record import Score, gradebook
 
@@ -155,12 +154,8 @@ def test_a_comment_in_the_gradebook_reaches_the_page(folder, course):
     assert "Say which axis." in folder.feedback("ada", SLUG).read_text(encoding="utf-8")
 
 
-def test_the_command_says_who_has_no_page(folder, course, monkeypatch, capsys):
-    monkeypatch.setattr("autograde.feedback.Course", lambda: course)
-    parser = argparse.ArgumentParser()
-    add_feedback(parser.add_subparsers())
-    args = parser.parse_args(["feedback", "--class-dir", str(folder.root), "--json"])
-    assert args.run(args) == 1
+def test_the_command_says_who_has_no_page(folder, command, capsys):
+    assert command("feedback", "--class-dir", folder.root, "--json") == 1
     said = json.loads(capsys.readouterr().out)["chapters"]
     assert said == [{"chapter": SLUG, "written": ["ada"], "not graded": ["broken"]}]
 

@@ -3,21 +3,18 @@
 The engine here only pretends (see conftest); `test_sample_class.py` grades with the real one.
 """
 
-import argparse
 import json
 import subprocess
 import sys
 
 import pytest
 
-import autograde.grade
 from autograde.chapters import ROOT
-from autograde.explain import add_explain
-from autograde.grade import add_grade, grade_chapter
+from autograde.grade import grade_chapter
 from autograde.record import gradebook, scores
-from autograde.report import add_report, table
-from autograde.run import Engine, Limits
-from autograde.status import add_status
+from autograde.report import table
+from autograde.run import SETUP, Engine, Limits, Verdict
+from autograde.source import SourceError
 
 SLUG = "90-example"
 RIGHT = {"double": "def double(x):\n    return 2 * x", "row_means": "def row_means(x):\n    pass"}
@@ -29,31 +26,6 @@ EXPLODES = {"double": "def double(x):\n    explode"}
 def grade(course, engine):
     def run(folder, **options):
         return grade_chapter(folder, SLUG, course=course, engine=engine, **options)
-
-    return run
-
-
-@pytest.fixture
-def command(course, engine, monkeypatch):
-    """Run a command as `python -m autograde` would, on the example course."""
-    for module in ("grade", "report", "status", "explain"):
-        monkeypatch.setattr(f"autograde.{module}.Course", lambda: course)
-    monkeypatch.setattr(
-        autograde.grade.grade_chapter,
-        "__kwdefaults__",
-        {
-            **autograde.grade.grade_chapter.__kwdefaults__,
-            "engine": engine,
-        },
-    )
-    parser = argparse.ArgumentParser()
-    commands = parser.add_subparsers()
-    for add in (add_grade, add_report, add_status, add_explain):
-        add(commands)
-
-    def run(*words):
-        args = parser.parse_args([*map(str, words)])
-        return args.run(args)
 
     return run
 
@@ -231,19 +203,23 @@ def test_grade_tells_the_truth_in_its_exit_status_and_its_json(command, class_of
 def test_report_status_and_explain_run_nothing_and_agree(command, class_of, filled, capsys, engine):
     folder = class_of(ada=filled(**WRONG))
     where = ("--class-dir", folder.root, "--json")
+
+    def status():
+        return tuple(json.loads(capsys.readouterr().out)["chapters"][SLUG]["ada"].values())
+
     assert command("status", *where) == 1
-    assert json.loads(capsys.readouterr().out) == {SLUG: {"ada": "waiting"}}
+    assert status() == ("waiting", None)
     command("grade", *where)
     capsys.readouterr()
     assert command("status", *where) == 0
-    assert json.loads(capsys.readouterr().out) == {SLUG: {"ada": "graded"}}
+    assert status() == ("graded", None)
     assert command("report", *where) == 0
     assert json.loads(capsys.readouterr().out)["chapters"][0]["rows"][0]["points"] == 0.0
     assert command("explain", "--student", "ada", *where[:2]) == 0
     assert "0/1  90-double-by-hand: fail" in capsys.readouterr().out
     class_of(ada=filled(**RIGHT))
     assert command("status", *where) == 1
-    assert json.loads(capsys.readouterr().out) == {SLUG: {"ada": "changed since"}}
+    assert status() == ("changed since", "the submission")
     assert engine.started == 1
 
 
@@ -256,3 +232,116 @@ def test_the_grader_itself_never_imports_torch():
     """The driver holds the gradebook and the hidden tests; the worker holds torch."""
     code = "import sys, autograde.grade, autograde.sample_class; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+
+
+# Why points are missing
+
+
+def test_every_row_below_full_marks_says_why(grade, class_of, filled, chapter):
+    right = {"double": RIGHT["double"], "row_means": RIGHT["row_means"]}
+    folder = class_of(
+        ada=filled(**right, why="Other axes."), bob=filled(**WRONG), eve=filled(), zoe=b"{"
+    )
+    grade(folder)
+    with gradebook(folder) as book:
+        mark = book.find_grade("90-why", SLUG, SLUG, "ada")
+        mark.manual_score, mark.needs_manual_grade = 2.0, False
+        book.db.commit()
+    lines = str(table(folder, chapter)).splitlines()
+    told = lines[next(i for i, line in enumerate(lines) if line.startswith("why points")) + 1 :]
+    assert told == ["bob: double: expected 6, got 9 (and 1 more)", "eve: nothing attempted"]
+    rows = {row["student"]: row for row in table(folder, chapter).as_json()["rows"]}
+    assert rows["ada"]["reason"] is None
+    assert rows["bob"]["why"] == {
+        "90-double": "expected 6, got 9",
+        "90-row-means": "this is not written yet",
+        "90-why": "no answer",
+    }
+
+
+def test_what_was_not_graded_has_no_points_in_json(grade, class_of, chapter):
+    folder = class_of(zoe=b"{")
+    grade(folder)
+    (row,) = table(folder, chapter).as_json()["rows"]
+    assert (row["points"], row["graded"]) == (None, False)
+    assert row["reason"].startswith("not graded: ")
+
+
+def test_a_reason_fits_on_a_line_and_cannot_rewrite_the_terminal(grade, class_of, filled, chapter):
+    folder = class_of(bob=filled(**WRONG))
+    grade(folder)
+    record = folder.read_record("bob", SLUG)
+    record["tests"][0]["message"] = "\x1b[2J" + "long " * 60 + "\nsecond line"
+    folder.write_record(record)
+    (line,) = [li for li in str(table(folder, chapter)).splitlines() if li.startswith("bob: ")]
+    assert len(line) <= 100
+    assert "\x1b" not in line
+    assert line.endswith("... (and 1 more)")
+
+
+def test_points_taken_by_a_person_are_said_to_be(grade, class_of, filled, chapter):
+    folder = class_of(ada=filled(**RIGHT))
+    grade(folder)
+    with gradebook(folder) as book:
+        book.find_grade("90-double-general", SLUG, SLUG, "ada").manual_score = 0.5
+        book.db.commit()
+    (row,) = table(folder, chapter).rows
+    assert row.why["90-double"] == "points taken by a person"
+
+
+def test_status_says_what_changed_and_what_went_wrong(command, class_of, filled, capsys):
+    folder = class_of(ada=filled(**RIGHT), zoe=b"{")
+    where = ("--class-dir", folder.root)
+    command("grade", *where)
+    record = folder.read_record("ada", SLUG)
+    folder.write_record({**record, "digest": "other" + record["digest"]})
+    capsys.readouterr()
+    assert command("status", *where) == 1
+    ada, zoe = capsys.readouterr().out.splitlines()
+    assert ada.endswith("changed since: the chapter or the grader")
+    assert "could not be graded: 90-example.ipynb is not a notebook" in zoe
+
+
+# A setup that does not run here
+
+
+def test_a_setup_that_fails_is_no_zero(class_of, filled, course, engine, chapter, monkeypatch):
+    def run(self, chapter, answers, **_):
+        why = "the chapter's own setup cell stopped with ImportError: no such name"
+        return {"90-double-by-hand": Verdict("", "90-double", 1.0, "error", why, SETUP)}
+
+    monkeypatch.setattr(engine, "run", run, raising=False)
+    folder = class_of(ada=filled(**RIGHT))
+    outcome = grade_chapter(folder, SLUG, course=course, engine=engine)
+    assert outcome.graded == []
+    assert "setup cell stopped with ImportError" in outcome.problems["ada"]
+    assert scores(folder, SLUG) == {}
+
+
+# Called wrongly
+
+
+@pytest.mark.parametrize("name", ["grade", "status", "feedback", "report", "explain", "export"])
+def test_a_mistyped_student_is_not_there(command, class_of, filled, capsys, name):
+    folder = class_of(ada=filled(), bob=filled())
+    assert command(name, "--student", "nobody", "--class-dir", folder.root) == 2
+    said = capsys.readouterr().err
+    assert "there is no submission from 'nobody'; students: ada, bob" in said
+
+
+def test_a_chapter_may_be_named_by_its_bare_number(command, class_of, filled, course, capsys):
+    folder = class_of(ada=filled())
+    assert command("grade", "090", "--class-dir", folder.root) == 0
+    assert command("grade", "91", "--class-dir", folder.root) == 2
+    assert "there is no chapter '91'; written chapters: 90-example" in capsys.readouterr().err
+
+
+def test_a_broken_source_is_one_clear_line(command, class_of, filled, capsys, monkeypatch):
+    def broken(*_):
+        raise SourceError("90-example.md, cell 3: references.bib cannot be read")
+
+    monkeypatch.setattr("autograde.record.instructor_notebook", broken)
+    folder = class_of(ada=filled())
+    assert command("grade", "--class-dir", folder.root) == 1
+    said = capsys.readouterr().err
+    assert said == "autograde: 90-example.md, cell 3: references.bib cannot be read\n"

@@ -19,6 +19,7 @@ def root(tmp_path):
     (tmp_path / "references.bib").write_text(BIB)
     (tmp_path / "_static").mkdir()
     (tmp_path / "_static" / "five.svg").write_text("<svg/>")
+    (tmp_path / "_static" / "photo.jpg").write_text("")
     return tmp_path
 
 
@@ -50,8 +51,21 @@ def test_pictures_travel_with_the_notebook(root):
     [
         ("{ref}`ex-02-softmax`", "words of its own"),
         ("{cite:p}`nobody1900`", "not in references.bib"),
+        ("![six](../_static/six.svg)", r"picture _static/six\.svg does not exist"),
+        ("![a photo](../_static/photo.jpg)", "none of .svg, .png; convert it"),
     ],
 )
 def test_what_cannot_be_put_in_words_is_the_authors_error(root, myst, advice):
     with pytest.raises(ValueError, match=advice):
         plain(myst, root)
+
+
+@pytest.mark.parametrize("broken", ["@article{vaswani2017, author = {", None])
+def test_a_broken_bibliography_is_one_clear_line(tmp_path, broken):
+    if broken is not None:
+        (tmp_path / "references.bib").write_text(broken)
+    with pytest.raises(
+        ValueError, match=r"references\.bib cannot be read: .*mend it there"
+    ) as said:
+        plain("{cite:p}`vaswani2017`", tmp_path)
+    assert "\n" not in str(said.value)

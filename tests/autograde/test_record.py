@@ -16,9 +16,10 @@ from nbconvert.filters import markdown2html
 from nbgrader.utils import determine_grade, is_grade
 
 from autograde import record as recording
+from autograde.autograded import harmless
 from autograde.extract import Extracted
 from autograde.plan import ClassFolder
-from autograde.record import GradebookError, gradebook, harmless, scores, submitted_at
+from autograde.record import GradebookError, gradebook, scores, submitted_at
 from autograde.run import Verdict
 
 SLUG = "90-example"

@@ -1,11 +1,12 @@
 """The engine on real processes: verdicts, accidents, limits, and that one hurts no other."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from autograde.lint import forbidden
-from autograde.run import Engine, Limits
+from autograde.run import Engine, Limits, SetupFailed, need_setup
 from autograde.source import load
 
 EXAMPLE = Path(__file__).parent / "data"
@@ -135,6 +136,27 @@ def test_a_dead_worker_is_replaced(engine, chapter):
     engine._process.kill()
     engine._process.wait()
     assert set(states(engine.run(chapter, {"90-double": RIGHT}).values())) >= {"pass"}
+
+
+@pytest.mark.parametrize(
+    ("setup", "words"),
+    [
+        (
+            "from plainformer.mistakes import no_such_name",
+            "stopped with ImportError: cannot import",
+        ),
+        ("import os\nos._exit(3)", "ended the whole process (exit status 3)"),
+        ("while True: pass", "ran over its limit of processor time"),
+    ],
+)
+def test_a_setup_that_fails_is_never_the_answers_fault(engine, chapter, setup, words):
+    broken = replace(chapter, setup=(replace(chapter.setup[0], text=setup),))
+    verdicts = engine.run(broken, {"90-double": RIGHT}, exercises=["90-double"])
+    assert states(verdicts.values()) == ["error", "error"]
+    with pytest.raises(SetupFailed) as failed:
+        need_setup(verdicts.values())
+    assert str(failed.value).startswith(f"the chapter's own setup cell {words}")
+    assert str(failed.value).endswith("; run `python -m autograde doctor`")
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,21 @@ The example chapter is graded with the real engine, and so are the chapters of t
 """
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
 
 from autograde import record as recording
 from autograde.chapters import Course
+from autograde.damage import DAMAGE, RecipeError
 from autograde.grade import grade_chapter
 from autograde.plan import ClassFolder
 from autograde.report import table
 from autograde.run import Engine, Limits
 from autograde.sample_class import (
-    DAMAGE,
+    MARK,
     Recipe,
-    RecipeError,
     build_class,
     marks_due,
     recipes,
@@ -36,18 +37,21 @@ def quick():
 # Every learner gets the marks that are due
 
 
-def graded(folder, course, slug):
-    """The table of the sample class, graded with the real engine."""
+def graded(root, prepared, course, slug):
+    """The table of the sample class, graded with the real engine, and its folder."""
+    folder = ClassFolder(root)
+    root.mkdir()
+    shutil.copy(prepared / "gradebook.db", root)  # nbgrader takes seconds to make an empty one
+    (root / MARK).write_text("")
     assert build_class(folder, course, [slug]) == [slug]
     outcome = grade_chapter(folder, slug, course=course, engine=quick)
     assert outcome.problems == {}
-    return table(folder, outcome.chapter)
+    return table(folder, outcome.chapter), folder
 
 
 @pytest.fixture(scope="module")
 def example(course, chapter, prepared, tmp_path_factory):
-    folder = ClassFolder(tmp_path_factory.mktemp("sample") / "class")
-    return graded(folder, course, SLUG), folder
+    return graded(tmp_path_factory.mktemp("sample") / "class", prepared, course, SLUG)
 
 
 def test_each_learner_of_the_example_gets_the_marks_that_are_due(example, course, chapter):
@@ -94,9 +98,9 @@ def test_a_learner_without_a_recipe_leaves_the_class(example, course):
 
 
 @pytest.mark.parametrize("slug", Course().slugs())
-def test_each_learner_of_the_sample_class_gets_the_marks_that_are_due(slug, tmp_path):
+def test_each_learner_of_the_sample_class_gets_the_marks_that_are_due(slug, prepared, tmp_path):
     course = Course()
-    shown = graded(ClassFolder(tmp_path / "class"), course, slug)
+    shown, _ = graded(tmp_path / "class", prepared, course, slug)
     assert len(shown.rows) >= 8
     assert surprises(course, load(slug), shown) == []
 

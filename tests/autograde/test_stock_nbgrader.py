@@ -4,7 +4,6 @@ Slow (it starts kernels), so one class serves all: an honest learner, and one wh
 `skip-execution` on the tests.
 """
 
-import argparse
 import copy
 import os
 import shutil
@@ -16,7 +15,7 @@ import pytest
 
 from autograde.environment import BIN
 from autograde.grade import grade_chapter
-from autograde.nbgrader_config import add_nbgrader_config, nbgrader_config
+from autograde.nbgrader_config import nbgrader_config
 from autograde.plan import ClassFolder
 from autograde.record import scores
 from autograde.run import Engine
@@ -114,14 +113,24 @@ def test_formgrader_lists_the_assignment_with_its_submissions(graded):
     assert (assignment["max_score"], assignment["average_score"]) == (8.0, 2.0)
 
 
-def test_the_command_writes_the_settings_and_leaves_others_alone(tmp_path, capsys):
-    parser = argparse.ArgumentParser()
-    add_nbgrader_config(parser.add_subparsers())
-    args = parser.parse_args(["nbgrader-config", "--class-dir", str(tmp_path)])
-    assert args.run(args) == 0
+def test_the_command_writes_the_settings_and_leaves_others_alone(tmp_path, command, capsys):
+    assert command("nbgrader-config", "--class-dir", tmp_path) == 0
     path = tmp_path / "nbgrader_config.py"
     assert "skip_cells_with_tag" in path.read_text()
     assert str(path) in capsys.readouterr().out
     path.write_text("c = get_config()\n")
-    with pytest.raises(ValueError, match="exists and says something else"):
-        args.run(args)
+    assert command("nbgrader-config", "--class-dir", tmp_path) == 1
+    assert "exists and says something else" in capsys.readouterr().err
+
+
+def test_the_command_makes_no_class_folder_of_its_own(tmp_path, command, capsys):
+    assert command("nbgrader-config", "--class-dir", tmp_path / "clas") == 2
+    assert "there is no folder" in capsys.readouterr().err
+    assert not (tmp_path / "clas").exists()
+
+
+@pytest.mark.parametrize("words", [("90",), ("--student", "ada")])
+def test_the_settings_are_of_a_whole_class(tmp_path, command, words):
+    with pytest.raises(SystemExit) as stopped:
+        command("nbgrader-config", *words, "--class-dir", tmp_path)
+    assert stopped.value.code == 2
