@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from pathlib import Path
 
 from plainformer import __version__
 
@@ -49,6 +50,14 @@ def _add_show(commands) -> None:
 
 def show_attention(args) -> int:
     """Draw the heat map of one head, and print its strongest links between words."""
+    if not args.text.strip():
+        args.parser.error('the text is empty; give some words, such as "the bank by the river"')
+    out = Path(args.out)
+    if not out.parent.is_dir():  # before the model is loaded: that takes seconds
+        raise ValueError(f"there is no folder {out.parent} for the picture; make it first")
+    if out.is_dir():
+        raise ValueError(f"{out} is a folder; name a file in it, such as {out / 'attention.png'}")
+
     from plainformer.figures.heatmaps import attention_map
     from plainformer.inspection.links import strongest_links
     from plainformer.pretrained.encoder import Encoder
@@ -59,13 +68,22 @@ def show_attention(args) -> int:
         if not 0 <= value < count:
             args.parser.error(f"--{name} must lie between 0 and {count - 1}, got {value}")
     weights = maps[args.layer, args.head]
-    ax = attention_map(weights, tokens, tokens)
+    names = _numbered(tokens)
+    ax = attention_map(weights, names, names)
     ax.set_title(f"layer {args.layer}, head {args.head}")
-    ax.figure.savefig(args.out)
-    for query, key, weight in strongest_links(weights, tokens):
+    ax.figure.savefig(out)
+    for query, key, weight in strongest_links(weights, names):
         print(f"{query:>12} -> {key:<12} {weight:.3f}")
-    print(f"drawn in {args.out}: layer {args.layer}, head {args.head}; [CLS] and [SEP] not listed")
+    if names != tokens:
+        print("a number in brackets says which token it is, counted from [CLS], which is 0")
+    print(f"drawn in {out}: layer {args.layer}, head {args.head}; [CLS] and [SEP] not listed")
     return 0
+
+
+def _numbered(tokens: list[str]) -> list[str]:
+    """The tokens; one that occurs more than once carries its place, as in `the(1)`."""
+    several = {token for token in tokens if tokens.count(token) > 1} - {"[CLS]", "[SEP]"}
+    return [f"{token}({i})" if token in several else token for i, token in enumerate(tokens)]
 
 
 def _add_assets(commands) -> None:

@@ -574,6 +574,15 @@ def best_score(scores, mask):
 """,
             "number of axes",
         ),
+        "a score of zero is taken for masked": (
+            """
+def best_score(scores, mask):
+    masked = scores * mask
+    best = masked.masked_fill(masked == 0, float("-inf")).amax(dim=-1)
+    return best.masked_fill(~mask.any(dim=-1), 0.0)
+""",
+            "got -3",
+        ),
         "sum of the allowed": (
             """
 def best_score(scores, mask):
@@ -686,6 +695,43 @@ def mean_of_real(x, mask):
     return x.sum(dim=1) / count.clamp(min=1)
 """,
             "a number other than 0",
+        ),
+        "numbers of zero not counted": (
+            """
+def mean_of_real(x, mask):
+    x = x.masked_fill(~mask[..., None], 0.0)
+    return x.sum(dim=1) / (x != 0).sum(dim=1).clamp(min=1)
+""",
+            None,
+            "too odd for a name, and not to be taken for a count of words; the message shows where",
+        ),
+        "count of the first sentence": (
+            """
+def mean_of_real(x, mask):
+    return x.masked_fill(~mask[..., None], 0.0).sum(dim=1) / mask[0].sum().clamp(min=1)
+""",
+            None,
+            "too odd for a name, and not to be taken for a count of all positions",
+        ),
+        "largest count": (
+            """
+def mean_of_real(x, mask):
+    total = x.masked_fill(~mask[..., None], 0.0).sum(dim=1)
+    return total / mask.sum(dim=1).max().clamp(min=1)
+""",
+            None,
+            "too odd for a name, and not to be taken for a count of all positions",
+        ),
+        "each word once": (
+            """
+def mean_of_real(x, mask):
+    out = torch.zeros(x.shape[0], x.shape[2])
+    for j in range(len(x)):
+        if mask[j].any():
+            out[j] = x[j][mask[j]].unique(dim=0).mean(dim=0)
+    return out
+""",
+            "(case 2 of 2)",
         ),
         "real words first": (
             """

@@ -312,6 +312,11 @@ def hand_attention():
     {body}
     return dict(q=q, k=k, v=v, scores=scores, weights=weights, output=output)
 """
+HAND_PARTIAL = """
+def hand_attention():
+    q, k = [[1, 0, 1, -2], [2, 4, 2, 0]], [[1, -1, 2, 1], [0, 0, 2, 2]]
+    return {{"q": {q}, "k": {k}, "v": [[40, -40, 50], [60, 0, 40]]}}
+"""
 PEOPLE = """
 def people_say_attention():
     items = "negative_scores score_is_share columns_sum shift_row value_width output_rows".split()
@@ -379,6 +384,14 @@ WRONG = {
             _filled(SCORES, "q /= q.shape[-1] ** 0.5\nreturn q @ k.mT"),
             "changed its argument",
         ),
+        "transposed when square": (
+            _filled(
+                SCORES,
+                "scores = q @ k.mT / q.shape[-1] ** 0.5\n"
+                "return scores.mT if q.shape[-2] == k.shape[-2] else scores",
+            ),
+            "(case 3 of 3)",
+        ),
         "cosine": (
             _filled(SCORES, "return F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT"),
             None,
@@ -389,6 +402,14 @@ WRONG = {
         "memory ignored": (
             _filled(PROJECT, "return x @ w_q, x @ w_k, x @ w_v"),
             "although a memory was given",
+        ),
+        "memory of the same shape ignored": (
+            _filled(
+                PROJECT,
+                "if memory is not None and memory.shape == x.shape:\n    asked = x\n"
+                "return x @ w_q, asked @ w_k, asked @ w_v",
+            ),
+            "(case 4 of 4)",
         ),
         "query from the memory": (
             _filled(PROJECT, "return asked @ w_q, asked @ w_k, asked @ w_v"),
@@ -565,6 +586,18 @@ WRONG = {
             ),
             "changed its argument",
         ),
+        "a little added to the sum": (
+            _filled(
+                SOFTMAX,
+                "powers = (scores - scores.amax(dim=-1, keepdim=True)).exp()\n"
+                "return powers / (powers.sum(dim=-1, keepdim=True) + 1e-4)",
+            ),
+            "sums of the rows",
+        ),
+        "PyTorch's own, behind a line": (
+            _filled(SOFTMAX, "return torch._softmax(scores, -1, False)"),
+            "do without",
+        ),
         "PyTorch's own": (_filled(SOFTMAX, "return torch.softmax(scores, dim=-1)"), "do without"),
         "PyTorch's layer": (
             _filled(SOFTMAX, "return torch.nn.Softmax(dim=-1)(scores)"),
@@ -726,6 +759,29 @@ WRONG = {
             None,
             "finite but wrong far above the mean; the message shows it",
         ),
+        "a little added to the sum": (
+            _filled(
+                ATTENTION,
+                "scores = q @ k.mT / q.shape[-1] ** 0.5\n"
+                "powers = (scores - scores.amax(dim=-1, keepdim=True)).exp()\n"
+                "return powers / (powers.sum(dim=-1, keepdim=True) + 1e-4) @ v",
+            ),
+            "output when all values are 1",
+        ),
+        "width one squeezed away": (
+            _filled(
+                ATTENTION,
+                "return ((q @ k.mT / q.shape[-1] ** 0.5).softmax(dim=-1) @ v).squeeze(-1)",
+            ),
+            "number of axes differs",
+        ),
+        "never divided by less than two": (
+            _filled(
+                ATTENTION,
+                "root = max(q.shape[-1], 2) ** 0.5\nreturn (q @ k.mT / root).softmax(dim=-1) @ v",
+            ),
+            "(case 4 of 5)",
+        ),
         "squeezed": (
             _filled(
                 ATTENTION,
@@ -823,11 +879,11 @@ WRONG = {
         ),
         "weights given as output": (
             _hand("q @ k.T / 2", "scores.softmax(dim=-1)", "weights"),
-            "rows and columns of the output: expected (2, 3)",
+            "numbers in each row of the output: expected (3, 3), got (2, 2)",
         ),
         "a row too many": (
             _hand("q @ k.T / 2", "scores.softmax(dim=-1)", "torch.cat([weights @ v, v])"),
-            "rows and columns of the output: expected (2, 3)",
+            "numbers in each row of the output: expected (3, 3), got (3, 3, 3, 3)",
         ),
         "scores in each other's place": (
             _hand("k @ q.T / 2", "scores.T.softmax(dim=-1)"),
@@ -837,6 +893,23 @@ WRONG = {
             _hand("q @ k.T / 2", "scores.softmax(dim=-1)").replace("k = x @", "k = -x @"),
             "rows of k",
         ),
+        "only the projections": (
+            HAND_PARTIAL.format(q="q", k="k"),
+            "missing: scores, weights",
+        ),
+        "a row too short": (
+            HAND_PARTIAL.format(q="[[1, 0, 1, -2], [2, 4, 2]]", k="k"),
+            "numbers in each row of q: expected (4, 4), got (4, 3)",
+        ),
+        "the docstring's dots": (
+            HAND_PARTIAL.format(q="q", k="..."),
+            "numbers in each row of k: expected 2 items in a list or tuple, got Ellipsis",
+        ),
+        "dots in the rows": (
+            HAND_PARTIAL.format(q="q", k="[[..., ..., ..., ...], [...]]"),
+            "numbers in each row of k: expected (4, 4), got (0, 0)",
+        ),
+        "a list of steps": ("def hand_attention():\n    return [[1, 0, 1, -2]]\n", "a dictionary"),
         "one key missing": (
             _hand("q @ k.T / 2", "scores.softmax(dim=-1)").replace("q=q, ", ""),
             "missing: q",
