@@ -51,12 +51,19 @@ def docstring_to_rst(app, what, name, obj, options, lines: list[str]) -> None:
 
 
 def to_rst(lines: list[str]) -> list[str]:
-    """Formulas in dollars, notes such as `Source: ...`, doctests right under a sentence."""
+    """Formulas in dollars, notes such as `Source: ...`, doctests right under a sentence, and
+    paragraphs indented by four, which are shown as they stand."""
     result: list[str] = []
-    in_note = in_doctest = False
-    for line in lines:
+    in_note = in_doctest = in_literal = False
+    for before, line in zip(["", *lines], lines, strict=False):
         text = line.strip()
-        if formula := re.fullmatch(r"\$\$(.+)\$\$", text):
+        if in_literal and (not text or line.startswith("    ")):
+            result.append(line)
+            continue
+        in_literal = line.startswith("    ") and not (before.strip() or in_doctest)
+        if in_literal:
+            result += ["", "::", "", line]
+        elif formula := re.fullmatch(r"\$\$(.+)\$\$", text):
             result += ["", ".. math::", "", f"   {formula[1].strip()}", ""]
         elif note := NOTES.match(text):
             result += [*([] if in_note else [""]), f":{note[1]}: {_inline(note[2])}"]

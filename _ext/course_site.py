@@ -1,5 +1,7 @@
 """The local Sphinx extension: offline maths, solution drop-downs, the student's own notebook.
 
+It also mends what the theme writes, and marks outputs whose columns must not be wrapped.
+
 Solutions are put into the finished HTML of a page and nowhere else, so no source file, doctree or
 search index ever holds them. They come from `solutions/NN-slug.md`.
 """
@@ -39,6 +41,15 @@ THEME = (
         r'<div id="pst-primary-sidebar" ',
         '<div id="pst-primary-sidebar" role="complementary" aria-label="Course" ',
     ),
+    # "auto" is no theme: until the theme's script has run, and for ever without JavaScript,
+    # a page would have no colours.
+    (r'(<html [^>]*data-theme=)"auto"', r'\1"light"'),
+    (
+        r'(dataset\.theme) = localStorage\.getItem\("theme"\) \|\| "auto"',
+        r"\1 = document.documentElement.dataset.mode !== 'auto' ? "
+        r"document.documentElement.dataset.mode : "
+        r"matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light'",
+    ),
 )
 
 # The same for what only some pages have.
@@ -50,6 +61,19 @@ MARKUP = (
 )
 # The parameters of a long signature are a list of descriptions without terms.
 PARAMETERS = re.compile(r'(<dt class="sig [^>]*>)(.*?)(</dt>)', re.DOTALL)
+# A name in the contents beside the page, which may be longer than that column.
+CONTENTS = re.compile(r'(nav-link" href="#[^"]*"><code [^>]*><span class="pre">)([^<]*)')
+
+BREAK = re.compile("(?<=[_.])|(?<=[a-z])(?=[A-Z])")  # where a long name may go on below
+
+# A picture, with the link around it if there is one already.
+PICTURE = re.compile(r'(<a [^>]*>)?(<img [^>]*src="([^"]*_images/[^"]*)"[^>]*>)')
+# What a cell printed: (up to its class, from there to its text, text).
+PRINTED = re.compile(
+    r'(<div class="output (?:stream|text_plain)[^"]*)("[^>]*>\s*<div class="highlight"><pre>)'
+    r"(.*?)(?=</pre>)",
+    re.DOTALL,
+)
 
 # Written at the very end, so that the builder can tell warnings from a broken build.
 FINISHED = ".finished"
@@ -63,6 +87,7 @@ def setup(app):
     # Jupyter Book sets this for sphinx_comments, which we leave out: it loads scripts of others.
     app.add_config_value("comments_config", {}, "html")
     app.connect("config-inited", offline_maths)
+    app.connect("config-inited", tell_pages)
     app.connect("html-page-context", fill_page, priority=900)
     app.connect("build-finished", finish)
     course_parts.setup(app)
@@ -74,18 +99,50 @@ def offline_maths(app, config) -> None:
     config.mathjax_path = "mathjax/tex-chtml.js"
 
 
+def tell_pages(app, config) -> None:
+    """Let pages say `{only} solutions`."""
+    if config.solutions:
+        app.tags.add("solutions")
+
+
 def fill_page(app, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """Solutions and kickers for chapters; scripts only where they are used."""
-    body = context.get("body", "")
+    """Solutions and kickers for chapters; pictures that open; scripts only where they are used."""
+    body = PICTURE.sub(_opening, context.get("body", ""))
+    if body:
+        context["body"] = body
     root = Path(app.config.course_root)
     if pagename.startswith("chapters/"):
         slug = pagename.removeprefix("chapters/")
         body = insert_solutions(body, slug, root, app.builder.highlighter, app.config.solutions)
         body = body.replace("<h1>", kicker(slug, root) + "<h1>", 1)
+        body = PRINTED.sub(_marked, body)
         context["body"] = body
     if "<attention-explorer" not in body:
         scripts = context.get("script_files", [])
         context["script_files"] = [s for s in scripts if "attention-explorer" not in str(s)]
+
+
+def _opening(match: re.Match) -> str:
+    """A picture that opens alone when touched: on a phone it is too small to read in the page."""
+    link, picture, address = match.groups()
+    return match[0] if link else f'<a class="picture" href="{address}">{picture}</a>'
+
+
+def _marked(match: re.Match) -> str:
+    before, after, text = match.groups()
+    plain = html.unescape(re.sub(r"<[^>]+>", "", text))
+    return f"{before}{' aligned' if is_aligned(plain) else ''}{after}{text}"
+
+
+def is_aligned(text: str) -> bool:
+    """Whether lines of an output stand in columns: a table, or a tensor of several rows.
+
+    Everything else may be wrapped where the page is narrow.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    in_columns = [line for line in lines if re.search(r"\S {2,}\S", line)]
+    rows = [line for line in lines if re.match(r" +\[", line)]
+    return len(lines) > 1 and (2 * len(in_columns) > len(lines) or 2 * len(rows) >= len(lines))
 
 
 def insert_solutions(body: str, slug: str, root: Path, highlighter, wanted: bool) -> str:
@@ -139,7 +196,7 @@ def kicker(slug: str, root: Path) -> str:
     """The line above a chapter's title: its number and what its exercises are worth."""
     notebook = json.loads((root / "chapters" / f"{slug}.ipynb").read_text(encoding="utf-8"))
     points = points_by_exercise(notebook)
-    what = f"Chapter {int(slug.split('-')[0])}"
+    what = f"Chapter {slug.split('-')[0]}"
     if points:
         what += f" · {count(len(points), 'exercise')} · {count(sum(points.values()), 'point')}"
     return f'<p class="kicker">{what}</p>'
@@ -186,6 +243,7 @@ def mend(page: str, name: str) -> str:
             raise ExtensionError(f"{name} has no {pattern!r}: the theme changed, so look again")
     for pattern, replacement in MARKUP:
         page = pattern.sub(replacement, page)
+    page = CONTENTS.sub(lambda name: name[1] + re.sub(BREAK, "<wbr>", name[2]), page)
     return PARAMETERS.sub(lambda dt: dt[1] + _lines(dt[2]) + dt[3], page)
 
 

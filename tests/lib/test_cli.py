@@ -41,6 +41,25 @@ def test_attention_is_drawn_and_its_strongest_links_are_printed(capsys, tmp_path
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_word_that_occurs_twice_is_told_from_itself(capsys, tmp_path):
+    picture = tmp_path / "map.svg"
+    text = "the bank by the river"  # [CLS] the bank by the river [SEP]
+    assert main(["show", "attention", text, "--out", str(picture)]) == 0
+    out = capsys.readouterr().out
+    links = [line.split()[:3:2] for line in out.splitlines() if " -> " in line]
+    words = {word for link in links for word in link}
+    assert words <= {"the(1)", "bank", "by", "the(4)", "river"}
+    assert {"the(1)", "the(4)"} & words
+    assert len({tuple(link) for link in links}) == len(links) == 5
+    assert "counted from [CLS], which is 0" in out
+    assert "the(4)" in picture.read_text()  # as a comment beside its outlines
+
+
+def test_words_that_occur_once_carry_no_number(capsys, tmp_path):
+    assert main(["show", "attention", TEXT, "--out", str(tmp_path / "map.png")]) == 0
+    assert "(" not in capsys.readouterr().out.replace(str(tmp_path), "")
+
+
 def test_another_head_has_other_links(capsys, tmp_path):
     told = ["--layer", "2", "--head", "7", "--out", str(tmp_path / "map.svg")]
     assert main(["show", "attention", TEXT, *told]) == 0
@@ -57,6 +76,8 @@ def test_another_head_has_other_links(capsys, tmp_path):
         (["frobnicate"], "frobnicate"),
         (["show"], "PICTURE"),
         (["show", "attention"], "text"),
+        (["show", "attention", ""], "the text is empty; give some words"),
+        (["show", "attention", " \n "], "the text is empty; give some words"),
         (["show", "attention", TEXT, "--layer", "three"], "--layer"),
         (["show", "attention", TEXT, "--layer", "6"], "--layer must lie between 0 and 5, got 6"),
         (["show", "attention", TEXT, "--head", "-1"], "--head must lie between 0 and 11, got -1"),
@@ -73,13 +94,21 @@ def test_wrong_usage_is_answered_in_one_line_and_with_two(capsys, argv, says):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("out", ["no/such/folder/map.png", "map.nosuchformat"])
+@pytest.mark.parametrize(
+    ("out", "says"),
+    [
+        ("no/such/folder/map.png", "there is no folder {tmp}/no/such/folder for the picture"),
+        ("", "{tmp} is a folder; name a file in it, such as {tmp}/attention.png"),
+        ("map.nosuchformat", "nosuchformat"),
+    ],
+)
 def test_a_picture_that_cannot_be_written_is_answered_in_one_line_and_with_one(
-    capsys, tmp_path, out
+    capsys, tmp_path, out, says
 ):
     assert main(["show", "attention", TEXT, "--out", str(tmp_path / out)]) == 1
     err = capsys.readouterr().err
     assert err.startswith("plainformer: ")
+    assert says.format(tmp=tmp_path) in err
     assert err.count("\n") == 1
 
 

@@ -41,7 +41,11 @@ IN_PAGE = """() => {
       .map((m) => m.textContent),
     errors: texts("mjx-merror"),
     pictures: [...document.querySelectorAll("article img")].map((i) => [
-      i.getAttribute("src"), i.getAttribute("alt"), i.complete && i.naturalWidth > 0]),
+      i.getAttribute("src"), i.getAttribute("alt"), i.complete && i.naturalWidth > 0,
+      i.closest("a")?.getAttribute("href")]),
+    cut: [...document.querySelectorAll(
+      ".cell_output pre, .highlight-text pre, mjx-container[display]")]
+      .filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent.slice(0, 60)),
     open: [...document.querySelectorAll("details.solution[open], details.hint[open]")].length,
     solutions: [...document.querySelectorAll("details.solution")].map((d) => d.dataset.exercise),
     explorers: document.querySelectorAll("attention-explorer").length,
@@ -62,6 +66,23 @@ WIDEST = """() => {
     `${e.tagName.toLowerCase()}.${e.className}`).join(", ");
 }"""
 
+# What a phone cannot show at once: `[what, whether one can get at its end]`.
+SCROLLED = """() => [...document.querySelectorAll(
+    'article pre, .pst-scrollable-table-container, mjx-container[display="true"]')]
+  .filter((e) => e.clientWidth && e.scrollWidth > e.clientWidth + 1)
+  .map((e) => {
+    e.scrollLeft = e.scrollWidth;
+    const end = e.scrollLeft + e.clientWidth >= e.scrollWidth - 1;
+    const style = getComputedStyle(e);
+    const cue = style.backgroundImage.includes("gradient");
+    const reachable = e.tabIndex === 0 && style.overflowX === "auto" && end && cue;
+    return [e.textContent.slice(0, 40), reachable];
+  })"""
+
+# Names in tables that are written on more than one line.
+BROKEN_NAMES = """() => [...document.querySelectorAll("article td code")]
+  .filter((e) => e.getClientRects().length > 1).map((e) => e.textContent)"""
+
 # A chapter has thousands of coloured words, and axe measures the contrast of each. One of every
 # class in every kind of cell is enough: the others look the same.
 ONE_OF_EACH = """() => {
@@ -77,9 +98,10 @@ ONE_OF_EACH = """() => {
 
 FOLD = "(open) => document.querySelectorAll('details').forEach((d) => (d.open = open))"
 
-AXE_RUN = """async () => {
+AXE_RUN = """async (rule) => {
   await Promise.all(document.getAnimations().map((a) => a.finished));
-  const found = await axe.run(document, {resultTypes: ["violations"], preload: false});
+  const only = rule ? {runOnly: [rule]} : {};
+  const found = await axe.run(document, {resultTypes: ["violations"], preload: false, ...only});
   return found.violations.map((v) => `${v.impact} ${v.id}: ` + v.nodes.slice(0, 3).map((n) =>
     n.target.join(" ") + (n.any[0] ? ` (${n.any[0].message})` : "")).join("; "));
 }"""
@@ -96,6 +118,8 @@ class Visit:
     shown: dict = field(default_factory=dict)
     axe: dict[str, list[str]] = field(default_factory=dict)
     too_wide: list[str] = field(default_factory=list)
+    scrolled: list[tuple[str, bool]] = field(default_factory=list)
+    broken_names: list[str] = field(default_factory=list)
 
 
 @pytest.fixture(scope="session")
@@ -183,8 +207,14 @@ def see(context, site: str, name: str) -> Visit:
         )
         if wide := page.evaluate(WIDEST):
             visit.too_wide.append(wide)
-    page.set_viewport_size(DESKTOP)
+    visit.scrolled = page.evaluate(SCROLLED)
+    if not all(reachable for _, reachable in visit.scrolled):
+        page.wait_for_timeout(500)  # the theme's script answers a new width after 0.3 s
+        visit.scrolled = page.evaluate(SCROLLED)
+    visit.broken_names = page.evaluate(BROKEN_NAMES)
     page.evaluate(AXE.read_text(encoding="utf-8"))
+    visit.axe["phone"] = page.evaluate(AXE_RUN, "scrollable-region-focusable")
+    page.set_viewport_size(DESKTOP)
     page.evaluate(ONE_OF_EACH)
     for mode in ("light", "dark"):
         page.evaluate("(mode) => (document.documentElement.dataset.theme = mode)", mode)

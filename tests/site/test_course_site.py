@@ -1,5 +1,7 @@
 """The Sphinx extension: solutions, the theme mended, docstrings and the syllabus."""
 
+import re
+
 import pytest
 from sphinx.errors import ExtensionError
 from sphinx.highlighting import PygmentsBridge
@@ -67,6 +69,37 @@ def test_a_theme_that_changed_is_noticed():
         course_site.mend("<html></html>", "page.html")
 
 
+def test_a_picture_becomes_a_link_to_itself_once():
+    picture = '<img alt="A line" src="../_images/a.svg" />'
+    opened = course_site.PICTURE.sub(course_site._opening, f"<p>{picture}</p>")
+    assert opened == f'<p><a class="picture" href="../_images/a.svg">{picture}</a></p>'
+    assert course_site.PICTURE.sub(course_site._opening, opened) == opened
+
+
+@pytest.mark.parametrize(
+    ("printed", "aligned"),
+    [
+        ("sum over b      (5, 6)\nmean over t     (2, 6)\n", True),
+        ("tensor([[1., 2.],\n        [3., 4.]])\n", True),
+        ("one line  with a gap\n", False),
+        ("A message that goes on for long.\n  expected 3  in  [3, 1]\n  Next: count.\n", False),
+        ("", False),
+    ],
+)
+def test_columns_are_told_from_sentences(printed, aligned):
+    assert course_site.is_aligned(printed) is aligned
+
+
+def test_only_outputs_in_columns_are_marked():
+    output = '<div class="output stream highlight-myst-ansi"><div class="highlight"><pre>{}</pre>'
+    table = output.format("<span></span>a   1\nb   2\n")
+    assert 'class="output stream highlight-myst-ansi aligned"' in course_site.PRINTED.sub(
+        course_site._marked, table
+    )
+    words = output.format("a sentence\nand another\n")
+    assert course_site.PRINTED.sub(course_site._marked, words) == words
+
+
 # Docstrings ----------------------------------------------------------------------------------
 
 
@@ -88,6 +121,11 @@ def test_notes_become_fields_of_their_own():
 def test_doctests_are_set_off_and_left_alone():
     result = rst("A sentence.\n>>> f(a_) | g\n{'a_'}\n\nMore | text.")
     assert "A sentence.\n\n>>> f(a_) | g\n{'a_'}\n\nMore \\| text." in result
+
+
+def test_indented_paragraphs_stand_as_they_are():
+    result = rst("An object,\n\n    {'a_': \"b\"}\n    more | signs\n\nand a | sentence.")
+    assert "An object,\n\n\n::\n\n    {'a_': \"b\"}\n    more | signs\n\nand a \\| s" in result
 
 
 def test_signs_that_rst_would_read_are_escaped_outside_of_code():
@@ -126,6 +164,26 @@ def test_the_reference_lists_every_module_that_readers_use():
         package = name.rpartition(".")[0]
         listed = f"automodule:: {name}\n" in page or f"automodule:: {package}\n" in page
         assert listed or path.name == "__init__.py", f"pages/library.md does not list {name}"
+
+
+def imports_of_the_reference() -> str:
+    page = (build_book.ROOT / "pages" / "library.md").read_text("utf-8")
+    return "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
+
+
+def test_the_import_lines_of_the_reference_run():
+    exec(imports_of_the_reference(), {})
+
+
+def test_everything_in_the_reference_has_its_import_line(page, site):
+    names = {}
+    exec(imports_of_the_reference(), names)
+    page.goto(f"{site}/pages/library.html")
+    shown = page.locator("section > dl.py > dt.sig").evaluate_all("all => all.map((dt) => dt.id)")
+    assert len(shown) > 20
+    for full in shown:
+        name = full.rpartition(".")[2]
+        assert name in names or hasattr(names["check"], name), full
 
 
 # The syllabus --------------------------------------------------------------------------------

@@ -58,11 +58,14 @@ def test_the_numbers_in_the_text_are_right_too():
     assert f"of $O$ is {unscaled['O'][0, 0]:.6f}" in text
 
 
-def test_the_corrections_quote_the_right_column_sums():
+def test_the_corrections_quote_the_numbers_of_the_cell_they_link_to():
     page = (build_book.ROOT / "pages" / "corrections.md").read_text("utf-8")
-    first, second = computed(2**0.5)["A"].sum(dim=0).tolist()
+    first, second = computed(1.0)["A"].sum(dim=0).tolist()
     assert f"sum to {first:.6f} and {second:.6f}" in page
     assert f"number of $O$ is {computed(1.0)['O'][0, 0]:.6f}" in page
+    chapter = json.loads((build_book.ROOT / "chapters" / "02-attention.ipynb").read_text("utf-8"))
+    cells = ["".join(cell["source"]) for cell in chapter["cells"]]
+    assert any(f"{first:.6f}, {second:.6f}" in cell for cell in cells)
 
 
 def test_the_page_shows_the_matrices_and_fills_weights(page, site):

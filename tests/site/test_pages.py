@@ -65,12 +65,26 @@ def test_every_picture_is_there_and_described(visits):
     def undescribed(visit):
         return [
             src
-            for src, alt, loaded in visit.shown["pictures"]
+            for src, alt, loaded, _ in visit.shown["pictures"]
             # MyST-NB falls back to the file's name, which says nothing
             if not (loaded and alt and len(alt) > 9 and not re.search(r"\.(png|svg)$", alt))
         ]
 
     assert not problems(visits, undescribed)
+
+
+def test_every_picture_opens_when_touched(visits):
+    """On a phone it is smaller than one can read."""
+
+    def closed(visit):
+        return [src for src, _, _, link in visit.shown["pictures"] if link != src]
+
+    assert not problems(visits, closed)
+    assert sum(len(visit.shown["pictures"]) for visit in visits) > 5
+
+
+def test_no_output_and_no_formula_is_cut_on_a_desk(visits):
+    assert not problems(visits, lambda visit: visit.shown["cut"])
 
 
 def test_every_explorer_came_alive(visits):
@@ -80,13 +94,42 @@ def test_every_explorer_came_alive(visits):
     assert not problems(visits, dead)
 
 
-@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize("mode", ["light", "dark", "phone"])
 def test_axe_finds_nothing(visits, mode):
     assert not problems(visits, lambda visit: visit.axe[mode])
 
 
 def test_no_page_scrolls_sideways_on_a_phone(visits):
     assert not problems(visits, lambda visit: visit.too_wide)
+
+
+def test_what_a_phone_cannot_show_at_once_scrolls_and_says_so(visits):
+    def stuck(visit):
+        return [what for what, reachable in visit.scrolled if not reachable]
+
+    assert not problems(visits, stuck)
+    assert any(visit.scrolled for visit in visits)
+
+
+def test_names_in_tables_stay_in_one_piece_on_a_phone(visits):
+    assert not problems(visits, lambda visit: visit.broken_names)
+
+
+@pytest.mark.parametrize("chosen", ["dark", "light"])
+def test_the_site_is_as_dark_as_the_system_until_a_reader_chooses(browser, site, chosen):
+    other = {"dark": "light", "light": "dark"}[chosen]
+    context = browser.new_context(color_scheme=chosen)
+    page = context.new_page()
+    errors = []
+    page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+    shown = "document.documentElement.dataset.theme"
+    page.goto(f"{site}/index.html")
+    assert page.evaluate(shown) == chosen
+    page.evaluate("(mode) => localStorage.setItem('mode', mode)", other)
+    page.reload()
+    assert page.evaluate(shown) == other
+    assert not errors
+    context.close()
 
 
 def test_solutions_and_hints_are_folded(visits):
@@ -132,6 +175,35 @@ def test_search_finds_a_chapter(page, site):
     assert any("/chapters/" in link for link in links)
 
 
+def test_what_is_searched_for_stands_beside_the_magnifying_glass(page, site):
+    page.goto(f"{site}/search.html?q=softmax")
+    glass = page.locator("main .bd-search i").bounding_box()
+    start = page.locator("main .bd-search input").evaluate(
+        "(e) => e.getBoundingClientRect().left + parseFloat(getComputedStyle(e).paddingLeft)"
+    )
+    assert glass["x"] + glass["width"] <= start
+
+
+def test_long_names_fit_the_contents_beside_the_page(page, site):
+    page.goto(f"{site}/pages/library.html")
+    names = page.locator(".bd-sidebar-secondary code")
+    assert names.count() > 20
+    shown = "all => all.map((e) => e.getBoundingClientRect().right)"
+    assert max(names.evaluate_all(shown)) <= 1280
+    page.locator("dl.py.class").first.evaluate("(e) => e.scrollIntoView()")
+    nested = page.locator(".bd-sidebar-secondary ul ul ul code:visible")
+    nested.first.wait_for()  # the members of the class that is read
+    assert max(names.evaluate_all(shown)) <= 1280
+
+
+def test_every_preprint_is_a_link(page, site):
+    page.goto(f"{site}/pages/bibliography.html")
+    text = page.locator("article").inner_text()
+    links = page.locator("article a[href^='https://arxiv.org/abs/']").all_inner_texts()
+    assert links == re.findall(r"arXiv:[\d.]+\d", text)
+    assert len(links) > 10
+
+
 def test_the_icons_are_drawn_without_the_script_of_their_makers(page, site):
     """The theme brings 1.5 MB of icon code; its fonts alone must draw the buttons."""
     page.goto(f"{site}/index.html")
@@ -171,6 +243,7 @@ def test_without_javascript_the_words_and_tables_are_there(browser, book, site):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{site}/index.html")
+    assert page.locator("html").get_attribute("data-theme") == "light"
     assert page.locator(".matrix table").first.is_visible()
     for slug in build_book.chapter_slugs(book.root):
         page.goto(f"{site}/chapters/{slug}.html")

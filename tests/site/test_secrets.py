@@ -142,6 +142,23 @@ def test_a_site_for_a_class_has_no_solutions(book):
     assert course_site.insert_solutions(body, slug, book.root, Plain(), False) == ""
 
 
+@pytest.fixture(scope="module")
+def class_site():
+    """The site that `build_book.py --class` builds, from the same run notebooks."""
+    book = build_book.Book(solutions=False)
+    build_book.build(book, strict=True, report=lambda line: None)
+    return book.html
+
+
+def test_the_site_of_a_class_has_no_solution_and_promises_none(class_site, book):
+    pages = {path.stem: path.read_text("utf-8") for path in class_site.rglob("*.html")}
+    assert not [name for name, page in pages.items() if '<details class="solution"' in page]
+    promise = "solution under each exercise"
+    assert promise not in pages["how-to-use"]
+    assert promise in (book.html / "pages" / "how-to-use.html").read_text("utf-8")
+    assert '<details class="hint"' in pages[slugs()[0]]
+
+
 class Plain:
     """A highlighter that leaves text as it is."""
 
