@@ -27,7 +27,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import shutil, sys; sys.exit(shutil.disk_usage(".").free < 6e9)' || { echo "make: at least 6 GB of free disk are needed here (the environment takes about 3); free some, or move the checkout"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { echo "make: python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
 	@echo "Installing the pinned dependencies into $(VENV) (two minutes or so)"
-	@$(BIN)/python -m pip install --disable-pip-version-check -c requirements.lock -e ".[$(EXTRAS)]"
+	@$(BIN)/python -m pip install --disable-pip-version-check -c requirements.lock -e ".$(if $(EXTRAS),[$(EXTRAS)])"
 	@touch $@
 
 learner:  ## the small environment: enough for the notebooks, no book, no tests
