@@ -1,9 +1,15 @@
 """The learner's check: the same verdicts as the grader's for what is visible."""
 
 import json
+import subprocess
+import sys
+from importlib import metadata
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+from autograde.chapters import ROOT
 from autograde.check import NoNotebook, chapter_of, check_notebook, find
 from autograde.intake import read_notebook
 from autograde.run import Engine
@@ -117,3 +123,39 @@ def test_a_broken_file_gets_advice_for_its_owner(save, command, capsys):
     assert "not valid JSON" in said
     assert "paste your answers into a fresh copy" in said
     assert "ask for it" not in said
+
+
+def installed_without_extras() -> set[str]:
+    """The packages that `pip install .` brings, by following the requirements from ours on."""
+    found, waiting = set(), ["plainformer"]
+    while waiting:
+        name = canonicalize_name(waiting.pop())
+        if name in found:
+            continue
+        found.add(name)
+        for text in metadata.requires(name) or []:
+            requirement = Requirement(text)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                waiting.append(requirement.name)
+    return found
+
+
+def test_the_learners_small_environment_is_enough():
+    small = installed_without_extras()
+    assert {"torch", "nbgrader", "jupytext"} <= small
+    assert not {"jupyter-book", "transformers", "pytest"} & small
+    missing = {
+        module
+        for module, packages in metadata.packages_distributions().items()
+        if not {canonicalize_name(package) for package in packages} & small
+    }
+    code = f"import sys; sys.modules |= dict.fromkeys({sorted(missing)}); import autograde.cli; "
+    run = subprocess.run(
+        [sys.executable, "-c", code + "sys.exit(autograde.cli.main(['check', '02']))"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 1, run.stderr  # nothing is written yet
+    assert "02-softmax" in run.stdout
