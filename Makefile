@@ -54,11 +54,11 @@ $(BIN)/jupyter:
 
 lab: $(BIN)/jupyter  ## open JupyterLab on the notebooks (the small environment will do)
 	@plainformer assets
-	@jupyter lab --notebook-dir=chapters
+	@jupyter lab --notebook-dir=chapters $(if $(filter 0,$(shell id -u)),--allow-root)
 
 check: $(BIN)/jupyter  ## check your notebook: make check CH=02
 	@test -n "$(CH)" || { echo "make: say which chapter, for example make check CH=02"; exit 2; }
-	@python -m autograde check $(CH)
+	@python -m autograde check $(CH); test $$? -ne 2  # something to mend is no error of make's
 
 test: assets chromium lint  ## run every test, and say where the time went
 	@python -m pytest
