@@ -145,14 +145,19 @@ def _cache() -> Finding:
     return Finding("cache", "ok", f"{cache} holds {', '.join(folders)}")
 
 
-def _chromium() -> Finding:
+def chromium_path() -> str | None:
+    """The browser of the page tests: what CHROMIUM names, else the first that is installed."""
     names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+def _chromium() -> Finding:
+    found = chromium_path()
     return Finding(
         "Chromium",
         "ok" if found else "note",
         found or "not found; the tests of the pages need it, grading does not",
-        "apt-get install chromium, or `playwright install chromium`",
+        "apt-get install chromium, or set CHROMIUM=/path/to/chrome",
     )
 
 

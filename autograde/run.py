@@ -22,7 +22,7 @@ SETUP = "setup"  # the worker's word: the rule broken where the chapter's own se
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What one cell may use. `course.toml` may say otherwise."""
+    """What one cell may use."""
 
     cpu: int = 5  # seconds of processor time, from the start of the test
     wall: int = 15  # seconds on the clock

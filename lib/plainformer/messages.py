@@ -57,14 +57,6 @@ RULES: dict[str, tuple[str, str]] = {
         "{what}: the call changed its argument {which}.",
         "Methods that end in _ and assignments like x[0] = ... write into the caller's tensor.",
     ),
-    "values-untold": (
-        "{what}: {count} of {total} entries differ, the first at {index}.",
-        "The right numbers are not told here: go back to the step before and check it by hand.",
-    ),
-    "number-untold": (
-        "{what}: got {got}, and that is not it.",
-        "The right number is not told here: go back to the step before and check it by hand.",
-    ),
     "values": (
         "{what}: {count} of {total} entries differ, the first at {index}.",
         "Compute this entry by hand, then print the intermediate steps.",
@@ -99,6 +91,13 @@ RULES: dict[str, tuple[str, str]] = {
         "A wrong answer costs what a right one earns: an open one costs nothing.",
     ),
 }
+
+# Where a number to work out is judged: headlines that keep it back, and the next step.
+UNTOLD: dict[str, str] = {
+    "number": "{what}: got {got}, and that is not it.",
+    "length": "{what}: got {got}, which is another number of items than asked for.",
+}
+UNTOLD_STEP = "The right numbers are not told here: check the step before by hand."
 
 # The next step after a crash, by words of the error; others get the step of "crashed" above.
 CRASHES: dict[str, str] = {

@@ -2,10 +2,10 @@
 
 import json
 import re
-import shutil
 
 import pytest
 
+from autograde.doctor import chromium_path
 from autograde.feedback import STATES, feedback_page, write_feedback
 from autograde.grade import grade_chapter
 from autograde.record import Score, gradebook
@@ -160,22 +160,19 @@ def test_the_command_says_who_has_no_page(folder, command, capsys):
     assert said == [{"chapter": SLUG, "written": ["ada"], "not graded": ["broken"]}]
 
 
-@pytest.mark.skipif(
-    not shutil.which("chromium"), reason="Looking at a page needs Chromium, which is not installed."
-)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_is_accessible_and_fits_a_phone(chapter, record, tmp_path, scheme):
     from axe_playwright_python.sync_playwright import Axe
     from playwright.sync_api import sync_playwright
 
+    browser_path = chromium_path()
+    assert browser_path, "this test needs Chromium: install it, or set CHROMIUM=/path/to/chrome"
     record["notes"] = ["a note that is long " * 10]
     record["tests"][1]["message"] = "w" * 400
     path = tmp_path / "page.html"
     path.write_text(feedback_page(chapter, record, SCORES), encoding="utf-8")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
+        browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
         page = browser.new_page(
             color_scheme=scheme, viewport={"width": 360, "height": 740}, bypass_csp=True
         )

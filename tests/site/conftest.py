@@ -5,8 +5,6 @@ A visit collects everything that the tests ask about: pages are slow, assertions
 
 import functools
 import http.server
-import os
-import shutil
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 import build_book
+from autograde.doctor import chromium_path
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
 QUIET = (
@@ -148,17 +147,12 @@ def site(book) -> str:
     server.server_close()
 
 
-def chromium_path() -> str:
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    found = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    assert found, "the page tests need Chromium: install it, or set CHROMIUM=/path/to/chrome"
-    return found
-
-
 @pytest.fixture(scope="session")
 def browser():
+    path = chromium_path()
+    assert path, "the page tests need Chromium: install it, or set CHROMIUM=/path/to/chrome"
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(), args=list(QUIET))
+        browser = playwright.chromium.launch(executable_path=path, args=list(QUIET))
         yield browser
         browser.close()
 

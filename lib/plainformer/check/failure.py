@@ -1,6 +1,6 @@
 """The one exception that checks raise, and how it reads."""
 
-from plainformer.messages import CRASHES, MISTAKES, RULES
+from plainformer.messages import CRASHES, MISTAKES, RULES, UNTOLD, UNTOLD_STEP
 
 
 class CheckFailed(AssertionError):
@@ -20,10 +20,10 @@ class CheckFailed(AssertionError):
 
     def untold(self) -> None:
         """Take the right values out of the message, where a number to work out is judged."""
-        if f"{self.rule}-untold" in RULES:
-            headline, self.step = RULES[f"{self.rule}-untold"]
-            if self.rule == "number":
-                self.headline = headline.format(what=self.what, got=self.got)
+        if self.rule in UNTOLD:
+            self.headline = UNTOLD[self.rule].format(what=self.what, got=self.got)
+        if self.rule in UNTOLD or self.rule == "values":  # its headline tells a place, no value
+            self.step = UNTOLD_STEP
             self.rows = [row for row in self.rows if not row.startswith("expected ")]
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """Wrong answers to the exercises of chapter 02, so that a check can name what it sees.
 
 One dictionary an exercise: a key of `plainformer.messages.MISTAKES`, and the function that somebody
-with this mistake would have written. Nothing here is right; all of it looks reasonable.
+with this mistake would have written. No entry is right; all look reasonable.
 """
 
 import math
@@ -68,54 +68,23 @@ SCORES = {
 }
 
 
-def _memory_ignored(
-    x: Float[Tensor, "*batch t d_model"],
-    w_q: Float[Tensor, "d_model d_head"],
-    w_k: Float[Tensor, "d_model d_head"],
-    w_v: Float[Tensor, "d_model d_value"],
-    memory: Float[Tensor, "*batch s d_model"] | None = None,
-) -> Projected:
-    return x @ w_q, x @ w_k, x @ w_v
-
-
-def _query_from_memory(
-    x: Float[Tensor, "*batch t d_model"],
-    w_q: Float[Tensor, "d_model d_head"],
-    w_k: Float[Tensor, "d_model d_head"],
-    w_v: Float[Tensor, "d_model d_value"],
-    memory: Float[Tensor, "*batch s d_model"] | None = None,
-) -> Projected:
-    source = x if memory is None else memory
-    return source @ w_q, source @ w_k, source @ w_v
-
-
-def _keys_and_values_swapped(
-    x: Float[Tensor, "*batch t d_model"],
-    w_q: Float[Tensor, "d_model d_head"],
-    w_k: Float[Tensor, "d_model d_head"],
-    w_v: Float[Tensor, "d_model d_value"],
-    memory: Float[Tensor, "*batch s d_model"] | None = None,
-) -> Projected:
-    source = x if memory is None else memory
-    return x @ w_q, source @ w_v, source @ w_k
-
-
-def _projections_transposed(
-    x: Float[Tensor, "*batch t d_model"],
-    w_q: Float[Tensor, "d_model d_head"],
-    w_k: Float[Tensor, "d_model d_head"],
-    w_v: Float[Tensor, "d_model d_value"],
-    memory: Float[Tensor, "*batch s d_model"] | None = None,
-) -> Projected:
-    source = x if memory is None else memory
-    return x @ w_q.mT, source @ w_k.mT, source @ w_v.mT
+def _project(x, w_q, w_k, w_v, memory=None) -> Projected:
+    """What is right, for mistakes that go wrong in its arguments or its results alone."""
+    asked = x if memory is None else memory
+    return x @ w_q, asked @ w_k, asked @ w_v
 
 
 PROJECT_QKV = {
-    "memory_ignored": _memory_ignored,
-    "query_from_memory": _query_from_memory,
-    "keys_and_values_swapped": _keys_and_values_swapped,
-    "projections_transposed": _projections_transposed,
+    "memory_ignored": lambda x, w_q, w_k, w_v, memory=None: _project(x, w_q, w_k, w_v),
+    "query_from_memory": lambda x, w_q, w_k, w_v, memory=None: _project(
+        x if memory is None else memory, w_q, w_k, w_v
+    ),
+    "keys_and_values_swapped": lambda x, w_q, w_k, w_v, memory=None: _project(
+        x, w_q, w_v, w_k, memory
+    ),
+    "projections_transposed": lambda x, w_q, w_k, w_v, memory=None: _project(
+        x, w_q.mT, w_k.mT, w_v.mT, memory
+    ),
 }
 
 

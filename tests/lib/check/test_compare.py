@@ -266,6 +266,9 @@ def test_right_values_can_be_kept_back():
     failed = failure(check.close, 3.0, 4.25, "a number", tell=False)
     assert str(failed).startswith("a number: got 3, and that is not it.")
     assert "4.25" not in str(failed)
+    failed = failure(check.close, [1.5, 2.5], [1.5, 2.5, 4.25], "a row", tell=False)
+    assert failed.rule == "length"
+    assert "4.25" not in str(failed)
 
 
 def test_the_next_step_after_a_crash_fits_the_error():
