@@ -1,22 +1,42 @@
 """What a cell of a submission does, read off its code: nothing is run, and nothing raises."""
 
 import ast
+import functools
+import hashlib
 import re
+import warnings
+from collections.abc import Callable
 
-from autograde.intake import SentCell
+from autograde.notebook import SentCell
 from autograde.source import defined_names, used_names
+
+# A "\\d" in an answer is the learner's affair, and no warning on the teacher's screen.
+warnings.filterwarnings("ignore", module=r"^(<unknown>|cell)$")
+SHORT = 20_000  # characters; what is longer is parsed again each time, so that memory stays flat
 
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 DEFINITION = re.compile(r"^(?:def|class)\s+(\w+)|^(\w+)\s*=", re.MULTILINE)
 MAGIC = re.compile(r"^(\s*)([%!].*|\?.*|.*\?)$")
 
 
-def free_names(source: str) -> set[str]:
+def remembered(function: Callable[..., object]) -> Callable[..., object]:
+    """Ask once about each text: most cells of a submission are the chapter's own."""
+    quick = functools.lru_cache(maxsize=4096)(function)
+
+    @functools.wraps(function)
+    def asked(source, *more):
+        return (quick if len(source) <= SHORT else function)(source, *more)
+
+    return asked
+
+
+@remembered
+def free_names(source: str) -> frozenset[str]:
     """Names that a cell takes from elsewhere."""
     try:
-        return used_names(source) - (defined_names(source) - _changed(source))
+        return frozenset(used_names(source) - (bound_names(source) - _changed(source)))
     except UNPARSABLE:
-        return set()
+        return frozenset()
 
 
 def _changed(source: str) -> set[str]:
@@ -32,14 +52,16 @@ def has_star_import(source: str) -> bool:
     return bool(re.search(r"^\s*from\s+\S+\s+import\s+\*", source, re.MULTILINE))
 
 
-def bound_names(source: str) -> set[str]:
+@remembered
+def bound_names(source: str) -> frozenset[str]:
     """Names bound at top level; where the cell does not parse, what looks like a definition."""
     try:
-        return defined_names(source)
+        return frozenset(defined_names(source))
     except UNPARSABLE:
-        return {first or second for first, second in DEFINITION.findall(source)}
+        return frozenset(first or second for first, second in DEFINITION.findall(source))
 
 
+@remembered
 def compiles(source: str) -> bool:
     try:
         ast.parse(source)
@@ -64,9 +86,40 @@ def runnable(cell: SentCell, notes: list[str]) -> str:
     return plain
 
 
+@remembered
 def bare(source: str) -> str:
     """What a cell does, for comparing: comments, blank lines and layout do not count."""
     try:
-        return ast.dump(ast.parse(source))
+        told = ast.dump(ast.parse(source))
     except UNPARSABLE:
-        return "\n".join(line.rstrip() for line in source.strip().splitlines())
+        told = "\n".join(line.rstrip() for line in source.strip().splitlines())
+    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()
+
+
+@remembered
+def is_stub(source: str, asked: frozenset[str]) -> bool:
+    """True when every function that is asked for still only raises NotImplementedError."""
+    try:
+        body = ast.parse(source).body
+        found = [node for node in body if isinstance(node, ast.FunctionDef) and node.name in asked]
+        return bool(found) and all(_only_raises(node) for node in found)
+    except UNPARSABLE:
+        return False
+
+
+def _only_raises(function: ast.FunctionDef) -> bool:
+    rest = [
+        node
+        for node in function.body
+        if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    ]
+    return len(rest) == 1 and ast.unparse(rest[0]).startswith("raise NotImplementedError")
+
+
+@remembered
+def statements(source: str) -> tuple[tuple[str, str], ...]:
+    """Each statement at top level: what it does, for comparing, and its text."""
+    try:
+        return tuple((ast.dump(one), ast.unparse(one)) for one in ast.parse(source).body)
+    except UNPARSABLE:
+        return ()

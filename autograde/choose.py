@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autograde.chapters import ROOT, Course, UsageError
+from autograde.incoming import unpack
 from autograde.plan import ClassFolder
 from autograde.strays import Stray, strays
 
@@ -66,15 +67,23 @@ def chosen_class(args) -> ClassFolder:
     return ClassFolder((args.class_dir or (SAMPLE if args.sample else DEFAULT)).resolve())
 
 
-def chosen(args, *, fill: Callable[[ClassFolder, Course, list[str]], object] | None = None):
+def chosen(
+    args,
+    *,
+    fill: Callable[[ClassFolder, Course, list[str]], object] | None = None,
+    take_in: bool = False,
+) -> Choice:
     """The Choice that a command line means; `fill` may first put submissions into the folder.
 
+    With `take_in`, what lies in incoming/ is unpacked, and standard error says what was done.
     Raises UsageError for a chapter, class or student that does not exist.
     """
     course, folder = Course(), chosen_class(args)
     named = [course.resolve(name) for name in args.chapters]
     if fill is not None:
         fill(folder, course, named)
+    for line in unpack(folder, course) if take_in else ():
+        print(line, file=sys.stderr)
     slugs = named or folder.chapters(course)
     present = sorted({one for slug in slugs for one in folder.students(slug)})
     astray = strays(folder, course)

@@ -23,6 +23,7 @@ For teachers, in the usual order (a submission lies in class/submitted/STUDENT/0
   feedback 02                  a page for each student
   export 02                    the marks as CSV
   report 02                    the table again; nothing is run
+  regrade 02                   after a change of a chapter: whose marks would change
   nbgrader-config              settings for nbgrader's formgrader, if you use it
 
 For authors of chapters:
@@ -31,18 +32,22 @@ For authors of chapters:
 """
 EPILOG = """\
 `python -m autograde COMMAND --help` lists the options of a command.
-Exit status: 0 all is well, 1 something failed or could not be graded, 2 called wrongly.
+Exit status: 0 all is well, 1 something failed or could not be graded, 2 called wrongly,
+130 stopped with Ctrl-C.
 """
 
 # The modules that each add one command, in the order of the work.
 COMMANDS = [
     "check", "doctor", "grade", "status", "explain", "feedback", "export", "report",
-    "nbgrader_config", "audit",
+    "regrade", "nbgrader_config", "audit",
 ]  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command: 0 all well, 1 something could not be graded or failed, 2 usage."""
+    """Run one command: 0 all well, 1 something could not be graded or failed, 2 usage, 130 Ctrl-C.
+
+    Whatever a command has written by then is whole, so the same command goes on from there.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m autograde",
         description=DESCRIPTION,
@@ -54,11 +59,17 @@ def main(argv: list[str] | None = None) -> int:
         getattr(importlib.import_module(f"autograde.{name}"), f"add_{name}")(commands)
     add_release(commands)
     args = parser.parse_args(argv)
+    for stream in (sys.stdout, sys.stderr):  # a name that cannot be printed costs nobody the table
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     try:
         return args.run(args)
     except (OSError, ValueError, WorkerError) as error:
         print(f"autograde: {error}", file=sys.stderr)
         return 2 if isinstance(error, UsageError) else 1
+    except KeyboardInterrupt:
+        print("\nautograde: stopped; run the same command to go on", file=sys.stderr)
+        return 130
 
 
 def add_release(commands) -> None:

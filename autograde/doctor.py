@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autograde.chapters import ROOT, Course
+from autograde.choose import add_class_dir, chosen
 from autograde.environment import BIN
 
 OLDEST_PYTHON = (3, 11)
@@ -172,33 +173,74 @@ def _space() -> Finding:
 
 
 def _protection() -> Iterator[Finding]:
-    """What stands between a submission and this machine. Today: limits, and nothing else."""
-    if os.name == "posix" and hasattr(os, "fork"):
-        yield Finding("limits", "ok", "processor time, wall time and memory of every test")
-    else:
+    """What stands between a submission and this machine: each wall is tried, not assumed."""
+    if os.name != "posix" or not hasattr(os, "fork"):
         yield Finding("limits", "missing", "this system cannot fork; grade on Linux or in a VM")
-    yield Finding(
-        "isolation",
-        "note",
-        "none: an answer runs as you, sees your files and the network, and shares a process with "
-        "its tests",
-        "grade only people whom you trust, or on a machine that holds nothing else",
-    )
-    if getattr(os, "geteuid", lambda: 1)() == 0:
-        yield Finding("user", "note", "you are root, and so is every answer that you grade")
+        return
+    from autograde.engine.jail import protections
+
+    yield Finding("limits", "ok", "processor time, wall time and memory of every test")
+    active, missing = protections()
+    if not active:
+        why = "; ".join(words for words in missing if words.startswith("(why"))
+        yield Finding("isolation", "note", f"{NO_WALLS} {why}".rstrip(), WAY_OUT_OF_NO_WALLS)
+        return
+    yield Finding("isolation", "ok", "; ".join(active))
+    for what in missing:
+        yield Finding("isolation", "note", f"not here: {what}", WAYS_OUT.get(what, ""))
+
+
+NO_WALLS = "none: an answer runs as you, and sees your files and the network."
+WAY_OUT_OF_NO_WALLS = (
+    "grade only people whom you trust, or on Linux 5.12 or newer as root, or where a user may make "
+    "namespaces (a container often forbids it)"
+)
+WAYS_OUT = {
+    "own user id": "grade as root, and every submission gets a user id that owns nothing; "
+    "now it is yours, behind the other walls",
+    "one ceiling for memory and processes": "grade as root, or in a control group that is yours; "
+    "now each process has a ceiling by itself, and a submission may start several",
+    "system calls filtered": "grade on x86-64 or aarch64; the other walls do not need the filter",
+}
 
 
 def add_doctor(commands) -> None:
     parser = commands.add_parser("doctor", help="what this machine has and lacks")
-    parser.add_argument("--json", action="store_true", help="machine-readable output")
+    add_class_dir(parser)
+    parser.add_argument(
+        "--compare-stock",
+        metavar="CHAPTER",
+        help="grade a class once more with nbgrader itself, and lay its marks beside ours; "
+        "without walls, so for honest work only",
+    )
     parser.set_defaults(run=doctor)
 
 
 def doctor(args) -> int:
     """Print one line a finding; return 1 when something is missing that grading needs."""
+    if args.compare_stock:
+        return _compare(args)
     findings = examine()
     if args.json:
         print(json.dumps([asdict(finding) for finding in findings]))
     else:
         print("\n".join(map(str, findings)))
     return 1 if any(finding.state == "missing" for finding in findings) else 0
+
+
+def _compare(args) -> int:
+    """Print each test that the two graders judge differently; return 1 if there is any."""
+    from autograde.stock import compare_with_stock
+
+    args.chapters, args.student = [args.compare_stock], None
+    choice = chosen(args)
+    rows = compare_with_stock(choice.folder, choice.slugs[0])
+    if args.json:
+        print(json.dumps([{**asdict(row), "equal": row.equal} for row in rows]))
+    else:
+        odd = [row for row in rows if not row.equal]
+        lines = [f"{row.student}, {row.test}: ours {row.ours}, nbgrader {row.stock}" for row in odd]
+        students = len({row.student for row in rows})
+        lines.append(f"{len(rows)} marks of {students} students compared, {len(odd)} differ")
+        print("\n".join(lines))
+    return 0 if rows and all(row.equal for row in rows) else 1

@@ -4,7 +4,7 @@ import json
 import sys
 
 from autograde.choose import add_class_options, chosen
-from autograde.report import printable
+from autograde.report import in_words, printable
 
 
 def add_explain(commands) -> None:
@@ -38,9 +38,13 @@ def _lines(slug: str, record: dict | None) -> list[str]:
         return [f"{slug}: could not be graded: {record['reason']}"]
     lines = [f"{slug}: {record['file']}, received {record['submitted']}"]
     lines += [f"  repaired: {note}" for note in record["notes"]]
+    lines += [
+        f"  kept: {ident}: the present tests give fewer points (regrade --allow-lower takes those)"
+        for ident in record.get("kept", [])
+    ]
     for test in record["tests"]:
         got = test["points"] if test["state"] == "pass" else 0
         lines.append(f"  {got:g}/{test['points']:g}  {test['test']}: {test['state']}")
-        lines += [f"       {printable(line)}" for line in test["message"].splitlines()]
+        lines += [f"       {printable(line)}" for line in in_words(test).splitlines()]
     lines += [f"  {ident}: to be read by a person" for ident in record["written"]]
     return lines

@@ -22,6 +22,7 @@ STATES = {
     "fail": ("✗", "not yet"),
     "error": ("✗", "stopped with an error"),
     "timeout": ("✗", "ran out of time"),
+    "out of memory": ("✗", "needed more memory than there was"),
     "killed": ("✗", "ended before it could answer"),
     "not written": ("○", "not written yet"),
 }

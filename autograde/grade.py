@@ -1,27 +1,33 @@
 """Grade what was submitted: read, find the answers, run them, record the scores, show a table.
 
 One bad submission never stops the class: whatever goes wrong with one becomes its own row with a
-reason. Work that has not changed since it was graded is not graded again.
+reason. Work that has not changed since it was graded is not graded again, and where only the
+chapter or the grader has changed, `regrade` shows first whose marks would.
 """
 
-import contextlib
-import datetime
+import argparse
 import json
+import os
 import sys
+import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 
 from autograde import record as recording
 from autograde import sample_class
 from autograde.chapters import Course
 from autograde.choose import add_class_options, chosen
-from autograde.extract import Extracted, extract
-from autograde.intake import Unreadable, find_notebook, read_notebook
-from autograde.plan import ClassFolder, source_digest, submission_digest
+from autograde.judging import Judged, grader_failed, judge, judge_all
+from autograde.lock import alone
+from autograde.plan import ClassFolder, sent_part, source_digest, submission_digest
+from autograde.progress import counter, ctrl_c
 from autograde.report import Table, table
-from autograde.run import Engine, SetupFailed, Verdict, need_setup
+from autograde.run import Engine
 from autograde.source import Chapter, load
+from autograde.walls import add_isolation, look_at_walls
+
+MOST_WORKERS = 8
+STOPPED = 130  # the exit status of a command that Ctrl-C ended
 
 
 @dataclass(slots=True)
@@ -31,7 +37,9 @@ class Outcome:
     chapter: Chapter
     graded: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
+    outdated: list[str] = field(default_factory=list)  # graded with an earlier chapter or grader
     problems: dict[str, str] = field(default_factory=dict)  # student -> reason
+    left: list[str] = field(default_factory=list)  # not reached, because Ctrl-C stopped the run
 
 
 def grade_chapter(
@@ -41,123 +49,105 @@ def grade_chapter(
     course: Course | None = None,
     student: str | None = None,
     again: bool = False,
+    outdated: bool = False,
     engine: Callable[[], Engine] = Engine,
+    workers: int = 1,
     progress: Callable[[str, int, int], None] = lambda student, done, of: None,
 ) -> Outcome:
-    """Grade everybody's submission of one chapter, or one student's.
+    """Grade everybody's submission of one chapter, or one student's, on several engines.
 
-    `again` grades unchanged work too. `progress` is told who is next, how many are done, of how
-    many.
+    `again` grades unchanged work too, `outdated` that which only our side has changed for.
+    `progress` is told who is done, how many are, of how many. Raises GradebookError when the
+    gradebook is unusable: then no submission can be graded.
     """
     course = course or Course()
     outcome = Outcome(load(slug, course.root))
-    ours = source_digest(course, slug)
-    in_book = set(recording.scores(folder, slug))
-    waiting: dict[str, str] = {}
-    for one in folder.students(slug):
-        if student is not None and one != student:
-            continue
-        digest = f"{ours}:{submission_digest(folder.submission(one, slug))}"
-        if not again and one in in_book and _is_graded(folder, one, slug, digest):
-            outcome.unchanged.append(one)
-        else:
-            waiting[one] = digest
+    waiting = _plan(folder, outcome, course, student, again=again, outdated=outdated)
     if not waiting:
         return outcome
-    recording.prepare(folder, outcome.chapter)
-    with contextlib.ExitStack() as stack:
-        running = _Restartable(engine, stack)
-        for done, (one, digest) in enumerate(waiting.items()):
-            progress(one, done, len(waiting))
-            reason = grade_submission(folder, outcome.chapter, one, digest, running.run)
-            if reason is None:
-                outcome.graded.append(one)
-            else:
-                outcome.problems[one] = reason
+    stop, reasons = threading.Event(), {}
+
+    def work(job, run) -> Judged:
+        return judge(folder, outcome.chapter, *job, run)
+
+    workers = min(workers, len(waiting))
+    with (
+        alone(folder),
+        recording.recorder(folder, outcome.chapter) as recorder,
+        ctrl_c(stop),
+        judge_all(waiting.items(), work, engine=engine, workers=workers, stop=stop) as results,
+    ):
+        progress("", 0, len(waiting))
+        for judged in results:
+            if stop.is_set() and judged.ours:
+                continue  # perhaps the Ctrl-C itself; the next run will tell
+            reasons[judged.student] = write_down(folder, recorder, judged)
+            progress(judged.student, len(reasons), len(waiting))
+    for one in waiting:  # in their own order, whoever was done first
+        if one not in reasons:
+            outcome.left.append(one)
+        elif reasons[one] is None:
+            outcome.graded.append(one)
+        else:
+            outcome.problems[one] = reasons[one]
     return outcome
 
 
-def grade_submission(
-    folder: ClassFolder, chapter: Chapter, student: str, digest: str, run: Callable
-) -> str | None:
-    """Grade one submission and write it down; the reason when it could not be graded, else None.
-
-    Never raises, except when the gradebook itself is unusable: then no submission can be graded.
-    """
-    slug = chapter.slug
-    before = folder.read_record(student, slug) or {}
-    line = {"student": student, "chapter": slug, "digest": digest, "graded": False, "reason": None}
-    try:
-        path, notes = find_notebook(folder.submission(student, slug), slug)
-        sent = read_notebook(path)
-        submitted, more = recording.submitted_at(path)
-        sent.notes[:0] = [*notes, *more]
-        found = extract(sent, chapter)
-        verdicts = run(chapter, found.answers, extra=found.extra)
-        need_setup(verdicts.values())
-        new = _sent_part(before.get("digest", "")) != _sent_part(digest)
-        recording.record(folder, chapter, student, found, verdicts, submitted=submitted, new=new)
-        line |= _graded(path, submitted, found, verdicts)
-    except (Unreadable, SetupFailed) as error:
-        line["reason"] = str(error)
-    except recording.GradebookError:
-        raise
-    except Exception as error:  # the class goes on, and the teacher is told which one to look at
-        line["reason"] = (
-            f"the grader itself failed: {type(error).__name__}: {error}; grade it by hand, "
-            "or send us the notebook"
-        )
-    folder.write_record(line)
-    return line["reason"]
+def _plan(
+    folder: ClassFolder,
+    outcome: Outcome,
+    course: Course,
+    student: str | None,
+    *,
+    again: bool,
+    outdated: bool,
+) -> dict[str, str]:
+    """Student -> digest, of those to be graded; the outcome is told of those who need not be."""
+    slug, waiting = outcome.chapter.slug, {}
+    ours, in_book = source_digest(course, slug), recording.graded_students(folder, slug)
+    for one in folder.students(slug):
+        if student not in (None, one):
+            continue
+        digest = f"{ours}:{submission_digest(folder.submission(one, slug))}"
+        record = folder.read_record(one, slug) or {}
+        stands = one in in_book and record.get("graded") is True
+        stands = stands and not again and folder.autograded(one, slug).exists()
+        if stands and record.get("digest") == digest:
+            outcome.unchanged.append(one)
+        elif stands and not outdated and keeps_its_tests(record, digest, outcome.chapter):
+            outcome.outdated.append(one)
+        else:
+            waiting[one] = digest
+    return waiting
 
 
-class _Restartable:
-    """The engine, started when first needed, and anew after it has failed."""
-
-    def __init__(self, make: Callable[[], Engine], stack: contextlib.ExitStack):
-        self._make, self._stack, self._engine = make, stack, None
-
-    def run(self, chapter: Chapter, answers: dict[str, str], *, extra=()) -> dict[str, Verdict]:
-        if self._engine is None:
-            self._engine = self._stack.enter_context(self._make())
-        try:
-            return self._engine.run(chapter, answers, extra=extra)
-        except Exception:
-            self._engine = None
-            with contextlib.suppress(Exception):  # it has failed already; stop it if it still runs
-                self._stack.close()
-            raise
-
-
-def _is_graded(folder: ClassFolder, student: str, slug: str, digest: str) -> bool:
-    record = folder.read_record(student, slug)
-    return (
-        record is not None
-        and record.get("digest") == digest
-        and record.get("graded") is True
-        and folder.autograded(student, slug).exists()
-    )
-
-
-def _sent_part(digest: str) -> str:
-    """The part of a record's digest that speaks of the submission alone."""
-    return digest.rpartition(":")[2]
-
-
-def _graded(
-    path: Path,
-    submitted: datetime.datetime,
-    found: Extracted,
-    verdicts: dict[str, Verdict],
-) -> dict:
-    return {
-        "graded": True,
-        "file": path.name,
-        "submitted": submitted.isoformat(timespec="seconds"),
-        "notes": found.notes,
-        "written": sorted(found.written),
-        "tests": [asdict(verdict) for verdict in verdicts.values()],
+def keeps_its_tests(record: dict, digest: str, chapter: Chapter) -> bool:
+    """True when this is the graded work still, and its tests are worth the same points still."""
+    if sent_part(record["digest"]) != sent_part(digest):
+        return False
+    return {test["test"]: test["points"] for test in record["tests"]} == {
+        test.id: test.header["points"] for one in chapter.exercises.values() for test in one.tests
     }
+
+
+def write_down(folder: ClassFolder, recorder: recording.Recorder, judged: Judged) -> str | None:
+    """Scores first, then the record: killed in between, the next run grades this one again.
+
+    Returns the reason why the submission could not be graded, or None.
+    """
+    if judged.reason is None:
+        before = folder.read_record(judged.student, recorder.slug) or {}
+        new = sent_part(before.get("digest", "")) != sent_part(judged.digest)
+        try:
+            recorder.record(
+                judged.student, judged.found, judged.verdicts, submitted=judged.submitted, new=new
+            )
+        except recording.GradebookError:
+            raise
+        except Exception as error:  # the class goes on without this one
+            judged = replace(judged, reason=grader_failed(error))
+    folder.write_record(judged.as_record(recorder.slug))
+    return judged.reason
 
 
 # The command
@@ -167,24 +157,58 @@ def add_grade(commands) -> None:
     parser = commands.add_parser("grade", help="grade what was submitted")
     add_class_options(parser)
     parser.add_argument("--again", action="store_true", help="grade unchanged work too")
+    add_workers(parser)
+    add_isolation(parser)
     parser.set_defaults(run=grade)
 
 
+def add_workers(parser) -> None:
+    parser.add_argument(
+        "--workers",
+        type=_at_least_one,
+        default=default_workers(),
+        metavar="N",
+        help=f"how many submissions are run at once (default: {default_workers()}, one a "
+        f"processor, at most {MOST_WORKERS})",
+    )
+
+
+def default_workers() -> int:
+    """One a processor that we may use: an engine keeps one busy, and needs 1 GiB or so."""
+    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count())
+    return min(len(usable), MOST_WORKERS)
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of workers, 1 or more")
+    return int(text)
+
+
 def grade(args) -> int:
-    """Print a table for each chapter; return 1 when any submission could not be graded."""
-    choice = chosen(args, fill=sample_class.build_class if args.sample else None)
+    """Print a table for each chapter; return 1 when any submission could not be graded.
+
+    Ctrl-C ends the run between submissions, with nothing lost; the exit status is then 130.
+    """
+    choice = chosen(args, fill=sample_class.build_class if args.sample else None, take_in=True)
+    look_at_walls(required=args.require_isolation)
     course, folder = choice.course, choice.folder
-    outcomes = [
-        grade_chapter(
+    outcomes = []
+    for slug in choice.slugs:
+        outcome = grade_chapter(
             folder,
             slug,
             course=course,
             student=args.student,
             again=args.again,
-            progress=_progress(slug),
+            outdated=args.sample,  # nobody's marks are at stake
+            workers=args.workers,
+            progress=counter(f"grading {slug}"),
         )
-        for slug in choice.slugs
-    ]
+        if outcome.left:
+            print(_stopped(outcome), file=sys.stderr)
+            return STOPPED
+        outcomes.append(outcome)
     tables = [table(folder, outcome.chapter, args.student) for outcome in outcomes]
     if args.json:
         print(json.dumps({**choice.as_json(), "chapters": _json(outcomes, tables)}))
@@ -204,23 +228,28 @@ def grade(args) -> int:
     return 1 if troubles else 0
 
 
-def _progress(slug: str) -> Callable[[str, int, int], None]:
-    """A line on a terminal that counts up; nothing where the output is kept in a file."""
-
-    def show(student: str, done: int, of: int) -> None:
-        if sys.stderr.isatty():
-            print(f"\r\x1b[Kgrading {slug}: {done + 1} of {of}, {student}", end="", file=sys.stderr)
-            if done + 1 == of:
-                print("\r\x1b[K", end="", file=sys.stderr)
-
-    return show
+def _stopped(outcome: Outcome) -> str:
+    parts = (outcome.graded, outcome.problems, outcome.unchanged, outcome.outdated)
+    done = sum(map(len, parts))
+    return (
+        f"stopped: {done} of {done + len(outcome.left)} submissions of {outcome.chapter.slug} are "
+        "done and kept; run the same command to go on"
+    )
 
 
 def _summary(outcomes: list[Outcome]) -> str:
     graded = sum(len(outcome.graded) for outcome in outcomes)
     unchanged = sum(len(outcome.unchanged) for outcome in outcomes)
     problems = sum(len(outcome.problems) for outcome in outcomes)
-    return f"{graded} graded, {unchanged} unchanged, {problems} could not be graded"
+    lines = [f"{graded} graded, {unchanged} unchanged, {problems} could not be graded"]
+    lines += [
+        f"{len(outcome.outdated)} of {outcome.chapter.slug} were graded with an earlier state of "
+        f"the chapter or the grader and keep their marks; `python -m autograde regrade "
+        f"{outcome.chapter.slug.partition('-')[0]}` shows whose would change"
+        for outcome in outcomes
+        if outcome.outdated
+    ]
+    return "\n".join(lines)
 
 
 def _json(outcomes: list[Outcome], tables: list[Table]) -> list[dict]:
@@ -229,6 +258,7 @@ def _json(outcomes: list[Outcome], tables: list[Table]) -> list[dict]:
             **shown.as_json(),
             "graded": outcome.graded,
             "unchanged": outcome.unchanged,
+            "outdated": outcome.outdated,
             "problems": outcome.problems,
         }
         for outcome, shown in zip(outcomes, tables, strict=True)

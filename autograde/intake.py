@@ -1,165 +1,157 @@
-"""Read what a student sent, whatever happened to the file on its way, and say what was repaired.
+"""Find and read what a student sent, and say what was repaired. Nothing is changed on disk."""
 
-Only the text of cells and the fields that help to find an answer are kept. Nothing of the
-submission is changed on disk.
-"""
-
-import json
-import re
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
+
+from autograde import archive
+from autograde.chapters import Course, UnknownChapter
+from autograde.notebook import Sent, Unreadable, parse_notebook
 
 LARGEST = 100 * 2**20  # bytes; a notebook with a few figures has one hundredth of that
-MARKER = re.compile(r"^(<{7} |={7}$|>{7} )", re.MULTILINE)
+EARLIER = "earlier"  # the folder beside a notebook with those that it replaced
+NOTED = "incoming.txt"  # what was to be said when a notebook came out of a download of the class
 
 
-AGAIN = "ask for it again"  # a teacher's way out of most of this, and a learner's
-RESTORE = (
-    "save it again from JupyterLab, go back to an earlier copy (File > Revert Notebook to "
-    "Checkpoint), or paste your answers into a fresh copy of the chapter"
-)
-
-
-class Unreadable(Exception):
-    """A notebook that cannot be graded. The text is for the teacher, `for_learner` for its owner.
-
-    Both say what is wrong, and each its own way out.
-    """
-
-    def __init__(self, what: str, teacher: str = AGAIN, learner: str = RESTORE):
-        super().__init__(f"{what}; {teacher}")
-        self.for_learner = f"{what}; {learner}"
-
-
-@dataclass(frozen=True, slots=True)
-class SentCell:
-    """One cell of a submission; `number` counts from 1, as a reader counts in the notebook."""
-
-    number: int
-    kind: str  # code, markdown or raw
-    source: str
-    grade_id: str | None = None
-    points: object = None
-    tags: tuple[str, ...] = ()
-
-
-@dataclass(slots=True)
-class Sent:
-    """A submission that could be read: its file, its cells, and one line for each repair."""
-
-    path: Path
-    cells: list[SentCell]
-    notes: list[str] = field(default_factory=list)
+# Which file
 
 
 def find_notebook(folder: Path, name: str) -> tuple[Path, list[str]]:
     """The notebook in a student's folder: the one with the right name, else the only one.
 
-    Links are never followed: a link could point at the solutions. Raises Unreadable.
+    Where there is none, a folder or a zip inside is looked into. Links are never followed: a link
+    could point at the solutions. Raises Unreadable.
     """
+    if folder.is_symlink():
+        raise Unreadable("the folder is a link, and links are not followed", "put the files there")
     files = sorted(p for p in folder.iterdir() if not p.name.startswith("."))
-    links = [p.name for p in files if p.is_symlink()]
-    notebooks = [
-        p for p in files if p.suffix.lower() == ".ipynb" and not p.is_symlink() and p.is_file()
-    ]
-    notes = [f"{link} is a link and was not followed" for link in links]
-    exact = [p for p in notebooks if p.name == f"{name}.ipynb"]
-    if exact:
-        others = ", ".join(p.name for p in notebooks if p not in exact)
-        return exact[0], notes + ([f"also sent, and not graded: {others}"] if others else [])
-    if len(notebooks) == 1:
-        return notebooks[0], [*notes, f"the file is called {notebooks[0].name}, not {name}.ipynb"]
-    if notebooks:
-        found = ", ".join(p.name for p in notebooks)
+    notes = _told(folder)
+    notes += [f"{p.name} is a link and was not followed" for p in files if p.is_symlink()]
+    notes += _unused_code(files)
+    found = [p for p in files if _is_file(p, ".ipynb")] or _below(folder)
+    zips = [p for p in files if _is_file(p, ".zip")]
+    if not found and not zips:
+        listed = ", ".join(p.name for p in files) or "nothing"
         raise Unreadable(
-            f"none of the {len(notebooks)} notebooks is called {name}.ipynb ({found})",
-            "rename the one to grade",
+            f"there is no notebook {name}.ipynb in the folder, only {listed}", "ask for it"
         )
-    found = ", ".join(p.name for p in files) or "nothing"
-    raise Unreadable(f"there is no notebook {name}.ipynb in the folder, only {found}", "ask for it")
+    suffix = ".ipynb" if found else ".zip"
+    place, more = _pick([p.name for p in found or zips], name, suffix)
+    path = (found or zips)[place]
+    if found and zips:
+        notes.append(f"also sent, and not graded: {', '.join(p.name for p in zips)}")
+    if path.parent != folder:
+        notes.append(f"it lay in the folder {path.parent.relative_to(folder).as_posix()}")
+    return path, notes + (more if found else [])
+
+
+def _is_file(path: Path, suffix: str) -> bool:
+    return path.suffix.lower() == suffix and not path.is_symlink() and path.is_file()
+
+
+def _below(folder: Path) -> list[Path]:
+    """Notebooks in folders inside, but neither hidden ones nor those that were replaced."""
+    found = []
+    for path in sorted(folder.rglob("*.[iI][pP][yY][nN][bB]")):
+        inside = path.relative_to(folder).parts
+        hidden = any(part.startswith(".") or part in archive.JUNK for part in inside)
+        if not hidden and inside[0] != EARLIER and path.resolve().is_relative_to(folder.resolve()):
+            found += [path] if _is_file(path, ".ipynb") else []
+    return found
+
+
+def _told(folder: Path) -> list[str]:
+    path = folder / NOTED
+    if not _is_file(path, ".txt"):
+        return []
+    return path.read_text(encoding="utf-8", errors="replace")[:2000].splitlines()[:10]
+
+
+def _unused_code(files: list[Path]) -> list[str]:
+    """A torch.py beside the notebook is what the learner's kernel met, and the grader does not."""
+    code = [p.name for p in files if p.suffix == ".py" or (p / "__init__.py").is_file()]
+    return [f"code beside the notebook is not used: {', '.join(code)}"] if code else []
+
+
+def _pick(names: Sequence[str], name: str, suffix: str = ".ipynb") -> tuple[int, list[str]]:
+    """The place of the file to grade among these, and what is to be said about it."""
+    exact = [place for place, one in enumerate(names) if one == f"{name}{suffix}"]
+    if len(exact) == 1:
+        others = ", ".join(one for place, one in enumerate(names) if place != exact[0])
+        return exact[0], [f"also sent, and not graded: {others}"] if others else []
+    if len(names) == 1:
+        return 0, [f"the file is called {names[0]}, not {name}.ipynb"]
+    what = "notebooks" if suffix == ".ipynb" else "archives"
+    raise Unreadable(
+        f"{len(exact) or 'none'} of the {len(names)} {what} "
+        f"{'are' if exact else 'is'} called {name}{suffix} ({', '.join(names)})",
+        "rename the one to grade",
+    )
+
+
+# What is in it
 
 
 def read_notebook(path: Path) -> Sent:
-    """The cells of a notebook file. Raises Unreadable with a reason that its reader can act on."""
-    size = path.stat().st_size
-    if size > LARGEST:
-        raise Unreadable(
-            f"{path.name} has {size / 2**20:.0f} MiB, at most {LARGEST / 2**20:.0f} are read",
-            "ask for a copy with the outputs cleared",
-            "clear the outputs (Edit > Clear Outputs of All Cells) and save it",
-        )
-    notes: list[str] = []
-    document = _parse(_decode(path.read_bytes(), notes), path.name)
-    cells = [
-        _cell(number, raw, path.name) for number, raw in enumerate(_cells(document, path, notes), 1)
-    ]
-    return Sent(path, cells, notes)
+    """The cells of a notebook file, or of the notebook in a zip.
 
-
-def _decode(data: bytes, notes: list[str]) -> str:
-    for mark, encoding in [
-        (b"\xef\xbb\xbf", "utf-8-sig"),
-        (b"\xff\xfe", "utf-16"),
-        (b"\xfe\xff", "utf-16"),
-    ]:
-        if data.startswith(mark):
-            notes.append(f"the file starts with a byte order mark; read as {encoding}")
-            return data.decode(encoding, errors="replace")
+    Raises Unreadable with a reason that its reader can act on.
+    """
     try:
-        return data.decode()
-    except UnicodeDecodeError:
-        notes.append("the file is not UTF-8; damaged letters were replaced")
-        return data.decode(errors="replace")
+        size = path.stat().st_size
+        if size > LARGEST:
+            raise _too_large(path.name, size)
+        if archive.is_zip(path):
+            return _from_zip(path)
+        data = path.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{path.name} cannot be read ({error.strerror})") from None
+    return parse_notebook(data, path)
 
 
-def _parse(text: str, name: str) -> dict:
-    if not text.strip():
-        raise Unreadable(f"{name} is empty")
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        if MARKER.search(text):
-            raise Unreadable(
-                f"{name} holds the marks of an unfinished git merge (<<<<<<<)",
-                "ask for the merged notebook",
-                "finish the merge first, or take one of its two sides: git checkout --ours FILE",
-            ) from None
-        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
-        raise Unreadable(f"{name} is not a notebook: it is not valid JSON{where}") from None
-    if not isinstance(document, dict):
-        raise Unreadable(f"{name} is JSON, but not a notebook")
-    return document
-
-
-def _cells(document: dict, path: Path, notes: list[str]) -> list:
-    cells = document.get("cells")
-    sheets = document.get("worksheets")
-    if cells is None and isinstance(sheets, list):
-        notes.append("the notebook is in the old format 3; read all the same")
-        cells = [c for s in sheets if isinstance(s, dict) for c in s.get("cells") or []]
-    if not isinstance(cells, list):
-        raise Unreadable(f"{path.name} has no list of cells")
-    return cells
-
-
-def _cell(number: int, raw, name: str) -> SentCell:
-    if not isinstance(raw, dict):
-        raise Unreadable(f"cell {number} of {name} is not a cell")
-    source = raw.get("source", raw.get("input", ""))
-    if isinstance(source, list):
-        source = "".join(part for part in source if isinstance(part, str))
-    # A lone surrogate can be read, but never written again.
-    source = str(source).encode("utf-8", errors="replace").decode().replace("\r\n", "\n")
-    metadata = raw.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    graded = metadata.get("nbgrader")
-    graded = graded if isinstance(graded, dict) else {}
-    grade_id, tags = graded.get("grade_id"), metadata.get("tags")
-    return SentCell(
-        number=number,
-        kind={"code": "code", "markdown": "markdown"}.get(str(raw.get("cell_type")), "raw"),
-        source=source,
-        grade_id=grade_id if isinstance(grade_id, str) else None,
-        points=graded.get("points"),
-        tags=tuple(str(t) for t in tags) if isinstance(tags, list) else (),
+def _too_large(name: str, size: int) -> Unreadable:
+    return Unreadable(
+        f"{name} has {size / 2**20:.0f} MiB, at most {LARGEST / 2**20:.0f} are read",
+        "ask for a copy with the outputs cleared",
+        "clear the outputs (Edit > Clear Outputs of All Cells) and save it",
     )
+
+
+def _from_zip(path: Path) -> Sent:
+    """The notebook in a student's zip; its name is that of the chapter, as the folder's is."""
+    try:
+        with path.open("rb") as file:
+            data, notes = unzipped(file, path.name, path.parent.name)
+    except archive.BadArchive as error:
+        raise Unreadable(str(error), "ask for the notebook itself", "use the notebook") from None
+    sent = parse_notebook(data, path)
+    sent.notes[:0] = notes
+    return sent
+
+
+def unzipped(source: BinaryIO, name: str, wanted: str) -> tuple[bytes, list[str]]:
+    """The one notebook in a zip, and what is to be said. Raises BadArchive, Unreadable."""
+    with archive.opened(source, name) as opened:
+        files, notes = archive.members(opened)
+        found = [one for one in files if one.name.lower().endswith(".ipynb")]
+        if not found:
+            listed = ", ".join(str(one) for one in files[:5]) or "nothing"
+            raise Unreadable(f"there is no notebook in {name}, only {listed}")
+        place, more = _pick([one.name for one in found], wanted)
+        notes += [f"{found[place]} was read out of {name}", *(more if len(found) > 1 else [])]
+        return archive.content(opened, found[place]), notes
+
+
+def chapter_of(sent: Sent, course: Course) -> str:
+    """The chapter that a notebook answers: by the labels of its cells, else by its name."""
+    slugs = {slug.split("-")[0]: slug for slug in course.slugs()}
+    numbers = Counter(cell.grade_id.partition("-")[0] for cell in sent.cells if cell.grade_id)
+    known = [number for number, _ in numbers.most_common() if number in slugs]
+    slug = slugs[known[0]] if known else None if numbers else course.guess(sent.path.name)
+    if slug is None:
+        raise UnknownChapter(
+            f"{sent.path} is of no chapter that is known here: neither its cells nor its name say "
+            f"which; call it like 02-attention.ipynb ({course.written()})"
+        )
+    return slug

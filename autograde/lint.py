@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Sequence
 
+from autograde.cell_code import has_star_import
 from autograde.source import defined_names, used_names
 
 
@@ -13,13 +14,17 @@ def forbidden(answer: str, names: tuple[str, ...], extra: Sequence[str] = ()) ->
     """
     if not names:
         return []
-    used = set().union(*map(_mentioned, _reached(answer, extra)))
+    used = set().union(*map(_mentioned, reached(answer, extra)))
     return [name for name in names if name in used]
 
 
-def _reached(answer: str, extra: Sequence[str]) -> list[str]:
-    """The answer, the helper cells whose names it reads, and those that they read."""
-    cells, rest = [answer], list(extra)
+def reached(answer: str, extra: Sequence[str]) -> list[str]:
+    """The answer, the helper cells whose names it reads, and those that they read.
+
+    What a helper imports with a star is unknown, so such a helper always belongs to it.
+    """
+    cells = [answer, *filter(has_star_import, extra)]
+    rest = [helper for helper in extra if helper not in cells]
     for cell in cells:  # grows while it is walked
         found = [
             helper for helper in rest if _names(defined_names, helper) & _names(used_names, cell)

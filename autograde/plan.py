@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograde.chapters import Course, UsageError
+from autograde.ids import trouble
 
 # The grader's own files that decide about marks; the rest only shows them.
 DECIDING = (
-    "intake", "cell_code", "extract", "written", "run", "worker", "lint", "source", "build",
-    "autograded", "record",
+    "archive", "intake", "notebook", "cell_code", "extract", "written", "run", "lint", "source",
+    "build", "judging", "autograded", "record",
 )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ class ClassFolder:
         return sorted(
             one.name
             for one in folder.iterdir()
-            if not one.name.startswith(".") and (one / slug).is_dir()
+            if not one.name.startswith(".") and not trouble(one.name) and (one / slug).is_dir()
         )
 
     def chapters(self, course: Course) -> list[str]:
@@ -100,10 +101,16 @@ def source_digest(course: Course, slug: str) -> str:
     files = [
         course.source(slug),
         *(Path(__file__).with_name(f"{name}.py") for name in DECIDING),
+        *sorted(Path(__file__).with_name("engine").glob("*.py")),
         *sorted(Path(lib).rglob("*.py")),
     ]
     versions = [importlib.metadata.version(name) for name in ("torch", "numpy")]
     return _digest(*versions, *(file.read_bytes() for file in files))
+
+
+def sent_part(digest: str) -> str:
+    """The part of a record's digest, `OURS:SENT`, that speaks of the submission alone."""
+    return digest.rpartition(":")[2]
 
 
 def submission_digest(folder: Path) -> str:

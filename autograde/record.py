@@ -6,7 +6,6 @@ scores and comments belong to the teacher and are never touched.
 
 import contextlib
 import datetime
-import json
 import os
 import re
 import tempfile
@@ -19,23 +18,19 @@ from typing import TYPE_CHECKING
 import nbformat
 from nbformat import NotebookNode
 
-from autograde.autograded import autograded_notebook
+from autograde.autograded import Template
 from autograde.build import instructor_notebook, student_notebook
 from autograde.environment import programs_on_path
 from autograde.extract import Extracted
+from autograde.gradebook_cells import GradebookError, save_cells
 from autograde.plan import ClassFolder, write
 from autograde.run import Verdict
 from autograde.source import Chapter
-from autograde.written import released_text
 
 if TYPE_CHECKING:
-    from nbgrader.api import Gradebook, SubmittedNotebook
+    from nbgrader.api import Gradebook
 
 COURSE_ID = "plainformer"
-
-
-class GradebookError(ValueError):
-    """The gradebook cannot take the scores; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,163 +74,196 @@ def gradebook(folder: ClassFolder) -> Iterator["Gradebook"]:
 
 def prepare(folder: ClassFolder, chapter: Chapter) -> None:
     """Put the chapter into source/, release/ and the gradebook, where it is new or has changed."""
-    instructor = instructor_notebook(chapter)
+    with recorder(folder, chapter):
+        pass
+
+
+def _prepare_files(folder: ClassFolder, chapter: Chapter, instructor: NotebookNode) -> None:
     name = f"{chapter.slug}.ipynb"
     release = folder.root / "release" / chapter.slug / name
     changed = write(folder.root / "source" / chapter.slug / name, nbformat.writes(instructor))
     if changed or not release.exists():
         with programs_on_path():
             write(release, nbformat.writes(student_notebook(chapter)))
-    with gradebook(folder) as book:
-        _save_cells(book, chapter, instructor)
-
-
-def _save_cells(book: "Gradebook", chapter: Chapter, instructor: NotebookNode) -> None:
-    """Tell the gradebook which cells there are; submissions that it holds get the new ones.
-
-    nbgrader refuses to change an assignment once somebody has submitted. A course that grows during
-    the term needs it, so we do it here, unless a teacher's own scores would be lost.
-    """
-    from nbgrader.api import Comment, Grade
-    from nbgrader.utils import compute_checksum, is_grade, is_locked, is_solution
-
-    slug = chapter.slug
-    book.update_or_create_assignment(slug)
-    notebook = book.update_or_create_notebook(
-        slug, slug, kernelspec=json.dumps(instructor.metadata.kernelspec)
-    )
-    cells = [cell for cell in instructor.cells if "nbgrader" in cell.metadata]
-    _forget_cells(book, notebook, {cell.metadata.nbgrader.grade_id for cell in cells}, slug)
-    for cell in cells:
-        ident = cell.metadata.nbgrader.grade_id
-        graded, solution = is_grade(cell), is_solution(cell)
-        cell.source = released_text(cell) if solution else cell.source
-        if graded:
-            made = book.update_or_create_grade_cell(
-                ident,
-                slug,
-                slug,
-                max_score=float(cell.metadata.nbgrader.points),
-                cell_type=cell.cell_type,
-            )
-            for sent in notebook.submissions:
-                if made.id not in {grade.cell_id for grade in sent.grades}:
-                    book.db.add(Grade(cell_id=made.id, notebook=sent))
-        if solution:
-            made = book.update_or_create_solution_cell(ident, slug, slug)
-            for sent in notebook.submissions:
-                if made.id not in {comment.cell_id for comment in sent.comments}:
-                    book.db.add(Comment(cell_id=made.id, notebook=sent))
-        book.update_or_create_source_cell(
-            ident,
-            slug,
-            slug,
-            cell_type=cell.cell_type,
-            locked=is_locked(cell),
-            source=cell.source,
-            checksum=compute_checksum(cell),
-        )
-    book.db.commit()
-
-
-def _forget_cells(book: "Gradebook", notebook, kept: set[str], slug: str) -> None:
-    """Remove the cells that the chapter no longer has, with their scores."""
-    for cell in [*notebook.grade_cells, *notebook.solution_cells]:
-        if cell.name in kept:
-            continue
-        for grade in cell.grades or []:
-            if grade.manual_score is not None:
-                raise GradebookError(
-                    f"{slug} no longer has the cell {cell.name}, but the gradebook holds scores "
-                    "that a teacher gave for it; put the cell back, or keep a copy of gradebook.db "
-                    "and delete those scores in formgrader"
-                )
-        for line in [*(cell.grades or []), *(cell.comments or [])]:
-            book.db.delete(line)
-        book.db.delete(cell)
-    for cell in notebook.source_cells:
-        if cell.name not in kept:
-            book.db.delete(cell)
-    book.db.commit()
 
 
 # One submission
 
 
-def record(
-    folder: ClassFolder,
-    chapter: Chapter,
-    student: str,
-    found: Extracted,
-    verdicts: Mapping[str, Verdict],
-    *,
-    submitted: datetime.datetime,
-    new: bool,
-) -> None:
-    """Write one graded submission: the autograded notebook first, then its scores.
-
-    `new` says that the learner sent other work than last time, so that what a teacher has marked
-    by hand needs another look; the manual scores themselves stay.
-    """
-    notebook = autograded_notebook(chapter, found, verdicts)
-    write(folder.autograded(student, chapter.slug), nbformat.writes(notebook))
+@contextlib.contextmanager
+def recorder(folder: ClassFolder, chapter: Chapter) -> Iterator["Recorder"]:
+    """The one writer of a run, with the gradebook open and the chapter in it."""
+    instructor = instructor_notebook(chapter)
+    _prepare_files(folder, chapter, instructor)
     with gradebook(folder) as book:
-        book.update_or_create_student(student)
-        moment = submitted.astimezone(datetime.UTC).replace(tzinfo=None, microsecond=0)
-        book.update_or_create_submission(chapter.slug, student, timestamp=str(moment))
-        sent = book.find_submission_notebook(chapter.slug, chapter.slug, student)
-        _save_scores(sent, chapter, found, verdicts, new=new)
-        book.db.commit()
+        save_cells(book, chapter.slug, instructor)
+        yield Recorder(folder, chapter, book)
 
 
-def _save_scores(
-    sent: "SubmittedNotebook",
-    chapter: Chapter,
-    found: Extracted,
-    verdicts: Mapping[str, Verdict],
-    *,
-    new: bool,
-) -> None:
-    for grade in sent.grades:
-        if grade.name in verdicts:
-            grade.auto_score = verdicts[grade.name].score
-        else:  # a written answer: a blank one is worth nothing, any other is for a person to read
-            grade.auto_score = None if grade.name in found.written else 0.0
-        if grade.manual_score is None:
-            grade.needs_manual_grade = grade.auto_score is None
-        elif new:
-            grade.needs_manual_grade = True
-    answered = {*found.answers, *found.written}
-    for comment in sent.comments:
-        comment.auto_comment = None if comment.name in answered else "No response."
+class Recorder:
+    """Writes graded submissions of one chapter: one gradebook for all, a transaction for each."""
+
+    def __init__(self, folder: ClassFolder, chapter: Chapter, book: "Gradebook"):
+        self._folder, self.slug, self._db = folder, chapter.slug, book.db
+        self._template: Template | None = None
+        self._chapter = chapter
+        notebook = book.find_notebook(chapter.slug, chapter.slug)
+        self._notebook, self._assignment = notebook.id, notebook.assignment_id
+        self._graded = {cell.id: cell.name for cell in notebook.grade_cells}
+        self._filled_in = {cell.id: cell.name for cell in notebook.solution_cells}
+
+    def record(
+        self,
+        student: str,
+        found: Extracted,
+        verdicts: Mapping[str, Verdict],
+        *,
+        submitted: datetime.datetime,
+        new: bool,
+    ) -> None:
+        """Write one graded submission: the autograded notebook first, then its scores.
+
+        `new` says that the learner sent other work than last time, so that what a teacher has
+        marked by hand needs another look; the manual scores themselves stay. Raises GradebookError
+        when the gradebook takes nothing, for this submission or any other.
+        """
+        from sqlalchemy.exc import OperationalError
+
+        self._template = self._template or Template(self._chapter)
+        notebook = self._template.filled(found, verdicts)
+        write(self._folder.autograded(student, self.slug), notebook)
+        try:
+            sent = self._sent(student, submitted)
+            self._save_grades(sent, found, verdicts, new=new)
+            self._save_comments(sent, {*found.answers, *found.written})
+            self._db.commit()
+        except OperationalError as error:
+            self._db.rollback()
+            raise GradebookError(
+                f"{self._folder.gradebook} cannot be written: {error.args[0]}; close what else "
+                "has it open (formgrader, a database browser), see that the disk has room, and "
+                "run this again: what is graded stays graded"
+            ) from error
+        except BaseException:  # this submission's own trouble, or a Ctrl-C
+            self._db.rollback()
+            raise
+        self._db.expunge_all()
+
+    def _sent(self, student: str, submitted: datetime.datetime) -> str:
+        """The id of the student's notebook in the gradebook, which is made where it is new."""
+        from nbgrader.api import Student, SubmittedAssignment, SubmittedNotebook
+        from sqlalchemy import select
+
+        if self._db.get(Student, student) is None:
+            self._db.add(Student(id=student))
+            self._db.flush()
+        where = {"assignment_id": self._assignment, "student_id": student}
+        whole = self._db.scalar(select(SubmittedAssignment).filter_by(**where))
+        if whole is None:
+            self._db.add(whole := SubmittedAssignment(**where))
+        moment = submitted.astimezone(datetime.UTC)
+        whole.timestamp = moment.replace(tzinfo=None, microsecond=0)
+        self._db.flush()
+        where = {"assignment_id": whole.id, "notebook_id": self._notebook}
+        sent = self._db.scalar(select(SubmittedNotebook).filter_by(**where))
+        if sent is None:
+            self._db.add(sent := SubmittedNotebook(**where))
+            self._db.flush()
+        return sent.id
+
+    def _save_grades(
+        self, sent: str, found: Extracted, verdicts: Mapping[str, Verdict], *, new: bool
+    ) -> None:
+        from nbgrader.api import Grade
+
+        for name, grade in self._lines(Grade, sent, self._graded):
+            if name in verdicts:
+                grade.auto_score = verdicts[name].score
+            else:  # a written answer: a blank one is worth nothing, any other is for a person
+                grade.auto_score = None if name in found.written else 0.0
+            if grade.manual_score is None:
+                grade.needs_manual_grade = grade.auto_score is None
+            elif new:
+                grade.needs_manual_grade = True
+
+    def _save_comments(self, sent: str, answered: set[str]) -> None:
+        from nbgrader.api import Comment
+
+        for name, comment in self._lines(Comment, sent, self._filled_in):
+            comment.auto_comment = None if name in answered else "No response."
+
+    def _lines(self, kind: type, sent: str, cells: Mapping[str, str]) -> list[tuple]:
+        """(name of the cell, its line for this notebook), made where it is missing."""
+        from sqlalchemy import select
+
+        known = {
+            line.cell_id: line
+            for line in self._db.scalars(select(kind).where(kind.notebook_id == sent))
+        }
+        missing = [kind(notebook_id=sent, cell_id=cell) for cell in cells if cell not in known]
+        self._db.add_all(missing)
+        known |= {line.cell_id: line for line in missing}
+        return [(name, known[cell]) for cell, name in cells.items()]
 
 
 # Reading back
 
 
-def scores(folder: ClassFolder, slug: str) -> dict[str, dict[str, Score]]:
+def graded_students(folder: ClassFolder, slug: str) -> set[str]:
+    """Everybody for whom the gradebook holds this chapter."""
+    return set(scores(folder, slug, lines=False))
+
+
+def scores(folder: ClassFolder, slug: str, *, lines: bool = True) -> dict[str, dict[str, Score]]:
     """What the gradebook says of one chapter: student -> test or written cell -> score."""
     if not folder.gradebook.exists():
         return {}
-    with gradebook(folder) as book:
-        if slug not in {assignment.name for assignment in book.assignments}:
-            return {}
-        return {sent.student.id: _scores(sent) for sent in book.notebook_submissions(slug, slug)}
+    from nbgrader.api import (
+        Assignment,
+        BaseCell,
+        Comment,
+        Grade,
+        GradeCell,
+        SubmittedAssignment,
+        SubmittedNotebook,
+    )
+    from sqlalchemy import select
 
-
-def _scores(sent: "SubmittedNotebook") -> dict[str, Score]:
-    comments = {comment.name: comment.manual_comment for comment in sent.comments}
-    return {
-        grade.name: Score(
-            points=float(grade.score),
-            out_of=float(grade.max_score),
-            auto=grade.auto_score,
-            manual=grade.manual_score,
-            needs_manual_grade=bool(grade.needs_manual_grade),
-            comment=comments.get(grade.name),
+    def of_chapter(*columns):
+        return (
+            select(SubmittedAssignment.student_id, *columns)
+            .select_from(SubmittedAssignment)
+            .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+            .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+            .where(Assignment.name == slug)
         )
-        for grade in sent.grades
-    }
+
+    with gradebook(folder) as book:
+        found = {student: {} for (student,) in book.db.execute(of_chapter())}
+        if not lines:
+            return found
+        said = {
+            (student, cell): comment
+            for student, cell, comment in book.db.execute(
+                of_chapter(BaseCell.name, Comment.manual_comment)
+                .join(Comment, Comment.notebook_id == SubmittedNotebook.id)
+                .join(BaseCell, BaseCell.id == Comment.cell_id)
+            )
+        }
+        for student, cell, *score in book.db.execute(
+            of_chapter(
+                GradeCell.name,
+                Grade.score,
+                GradeCell.max_score,
+                Grade.auto_score,
+                Grade.manual_score,
+                Grade.needs_manual_grade,
+            )
+            .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
+            .join(GradeCell, GradeCell.id == Grade.cell_id)
+        ):
+            found[student][cell] = Score(*score, comment=said.get((student, cell)))
+    return found
 
 
 def submitted_at(path: Path) -> tuple[datetime.datetime, list[str]]:

@@ -10,6 +10,15 @@ from autograde.source import Chapter, load
 
 BLANK, WAITING = "-", "?"
 WIDEST = 100  # characters of a line of reasons
+IN_WORDS = {
+    "pass": "",
+    "fail": "the test does not hold",
+    "error": "the answer stopped with an error",
+    "timeout": "the answer ran over its time",
+    "out of memory": "the answer asked for more memory than it may have",
+    "killed": "the answer's process was ended before it was done",
+    "not written": "this is not written yet",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +161,13 @@ def _why(
     said: dict[str, str] = {}
     for test in record["tests"]:
         if test["state"] != "pass":
-            text = test["message"].strip() or test["state"]
-            said.setdefault(test["exercise"], text.splitlines()[0])
+            said.setdefault(test["exercise"], in_words(test).splitlines()[0])
     why = {}
     for exercise in chapter.exercises.values():
         if marks[exercise.id] < exercise.points:
             mine = [in_book[test.id] for test in exercise.tests if test.id in in_book]
             manual = any(score.manual is not None for score in mine)
-            other = "points taken by a person" if manual else "the chapter has changed; grade again"
+            other = "points taken by a person" if manual else "the chapter has changed; regrade it"
             why[exercise.id] = said.get(exercise.id, other)
     for cell in chapter.written:
         mark = marks[cell.id]
@@ -167,6 +175,11 @@ def _why(
             read = cell.id in in_book and in_book[cell.id].manual is not None
             why[cell.id] = "read by a person" if read else "no answer"
     return why
+
+
+def in_words(test: dict) -> str:
+    """What a test said; where it could say nothing, what its state means."""
+    return test["message"].strip() or IN_WORDS.get(test["state"], test["state"])
 
 
 def _name(ident: str) -> str:

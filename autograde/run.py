@@ -1,31 +1,38 @@
-"""Run answers against the tests of a chapter: the seam behind which the engine can change.
+"""Run answers against the tests of a chapter: the driver's side of the engine.
 
-`Engine.run` takes sources and returns verdicts; who forks, jails or judges is nobody else's
-business.
+`Engine.run` takes sources and returns verdicts. The driver holds the hidden tests and imports no
+torch; what runs where is told in `autograde.engine`.
 """
 
+import ast
+import hashlib
+import itertools
 import json
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 from autograde.chapters import ROOT
-from autograde.lint import forbidden
+from autograde.lint import forbidden, reached
 from autograde.source import Chapter, Exercise
 
 PASS, FAIL, ERROR, TIMEOUT, KILLED = "pass", "fail", "error", "timeout", "killed"
+MEMORY = "out of memory"
 NOT_WRITTEN = "not written"
-SETUP = "setup"  # the worker's word: the rule broken where the chapter's own setup cell stops
+SETUP = "setup"  # the rule broken where the chapter's own setup cell stops
+SLOTS = itertools.count()
+ROUNDS = 6  # jails for one submission: an answer may take down the whole of one
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What one cell may use."""
+    """What one test may use, counted from its start."""
 
-    cpu: int = 5  # seconds of processor time, from the start of the test
-    wall: int = 15  # seconds on the clock
+    cpu: float = 5  # seconds of processor time
+    wall: float = 15  # seconds on the clock
     memory: float = 2.0  # GiB above what the warm process has mapped
     timeouts: int = 3  # exercises of one submission that may hang; later ones are not tried
 
@@ -64,11 +71,19 @@ def need_setup(verdicts: Iterable[Verdict]) -> None:
 
 
 class Engine:
-    """A warm worker process; use it as a context manager, from one thread."""
+    """A warm worker process; use it as a context manager, from one thread.
 
-    def __init__(self, limits: Limits | None = None):
+    `isolation="jail"` walls answers in as far as this machine can; "none" is for one's own work.
+    """
+
+    def __init__(self, limits: Limits | None = None, *, isolation: str = "jail"):
         self.limits = limits or Limits()
+        slot = next(SLOTS) % 100  # a user of its own, away from its neighbours'
+        self._options = {"isolation": isolation, "slot": slot, "memory": self.limits.memory}
+        self.active: tuple[str, ...] = ()  # protections, in words, once it has started
+        self.missing: tuple[str, ...] = ()
         self._process: subprocess.Popen | None = None
+        self._warm: tuple[str, ...] = ()
 
     def __enter__(self):
         self._start()
@@ -88,85 +103,192 @@ class Engine:
     ) -> dict[str, Verdict]:
         """Judge the answers (exercise id -> source of its cell); a missing one is the stub.
 
-        `extra` are cells that the learner added, run before each answer and forgiven if broken.
+        `extra` are cells that the learner added: those that an answer needs are run before it, and
+        forgiven if broken.
         """
         chosen = list(chapter.exercises) if exercises is None else list(exercises)
-        verdicts: dict[str, Verdict] = {}
-        budget = self.limits.timeouts
-        for exercise_id in chosen:
-            exercise = chapter.exercises[exercise_id]
-            answer = answers.get(exercise_id, exercise.cell.stub_text)
-            found = self._judge(chapter, exercise, answer, visible_only, extra, budget)
-            budget -= any(v.state == TIMEOUT for v in found)
-            verdicts |= {verdict.test: verdict for verdict in found}
-        return verdicts
+        work = [chapter.exercises[one] for one in chosen]
+        found: dict[str, Verdict] = {}
+        tasks = []
+        for exercise in work:
+            answer = answers.get(exercise.id, exercise.cell.stub_text)
+            if used := forbidden(answer, exercise.forbid, extra):
+                found |= _refused(exercise, used)
+            else:
+                tasks.append(_task(exercise, answer, visible_only, extra))
+        found |= self._judge(chapter, tasks)
+        tests = [test.id for exercise in work for test in exercise.tests]
+        return {test: found[test] for test in tests}
 
-    def _judge(self, chapter, exercise: Exercise, answer, visible_only, extra, budget):
-        points = {test.id: float(test.header["points"]) for test in exercise.tests}
-        used = forbidden(answer, exercise.forbid, extra)
-        if used:
-            text = f"the answer uses {', '.join(used)}, which this exercise asks you to do without"
-            return [Verdict(t, exercise.id, p, FAIL, text, "forbidden") for t, p in points.items()]
-        if budget <= 0:
-            text = "not tried: too many exercises of this submission ran over their time"
-            return [Verdict(t, exercise.id, p, TIMEOUT, text) for t, p in points.items()]
-        tests = [
-            {"id": test.id, "code": test.visible_text if visible_only else test.solution_text}
-            for test in exercise.tests
-        ]
+    def _judge(self, chapter: Chapter, tasks: list[dict]) -> dict[str, Verdict]:
+        """Ask until every test has its verdict; a lost jail is followed by another."""
+        of = {test.id: (one, test) for one in chapter.exercises.values() for test in one.tests}
+        found: dict[str, Verdict] = {}
+        limits = asdict(self.limits)
+        for _ in range(ROUNDS):
+            left = [_without(task, found) for task in tasks]
+            left = [task for task in left if task["tests"]]
+            if not left:
+                return found
+            hung = {v.exercise for v in found.values() if v.state == TIMEOUT}
+            limits["timeouts"] = self.limits.timeouts - len(hung)
+            before = len(found)
+            for told in self._ask(chapter, left, limits):
+                exercise, test = of[told["test"]]
+                points = float(test.header["points"])
+                found[test.id] = Verdict(exercise=exercise.id, points=points, **told)
+            if len(found) == before:  # the judge itself went silent over the first of them
+                found |= _lost(left[0], of)
+        for task in [_without(task, found) for task in tasks]:
+            found |= _lost(task, of)
+        return found
+
+    def _ask(self, chapter: Chapter, tasks: list[dict], limits: dict) -> Iterator[dict]:
+        """The verdicts of one round, as they fall."""
+        self._ready(chapter)
+        ours, theirs = socket.socketpair()
+        longest = 30 + sum(len(task["tests"]) for task in tasks) * (limits["wall"] + 7)
         request = {
-            "exercise": exercise.id,
             "setup": [cell.text for cell in chapter.setup],
-            "extra": list(extra),
-            "answer": answer,
-            "tests": tests,
-            "limits": {
-                "cpu": self.limits.cpu,
-                "wall": self.limits.wall,
-                "memory": self.limits.memory,
-            },
+            "secret": _secret(chapter),
+            "limits": limits,
+            "exercises": tasks,
         }
-        return [
-            Verdict(exercise=exercise.id, points=points[found["test"]], **found)
-            for found in self._ask(request)
-        ]
+        with ours:
+            order = json.dumps({"longest": longest}).encode() + b"\n"
+            try:
+                socket.send_fds(self._socket, [order], [theirs.fileno()])
+            except OSError:
+                raise WorkerError(ENDED) from None
+            theirs.close()
+            with ours.makefile("rw", encoding="utf-8") as stream:
+                try:
+                    stream.write(json.dumps(request) + "\n")
+                    stream.flush()
+                    for line in stream:
+                        told = json.loads(line)
+                        if "end" not in told:
+                            yield told
+                except (OSError, ValueError):  # the judge died over it: another round follows
+                    pass
+        if not self._lines.readline():
+            raise WorkerError(ENDED)
 
-    def _ask(self, request: dict) -> list[dict]:
-        if self._process is None or self._process.poll() is not None:
+    def _ready(self, chapter: Chapter) -> None:
+        """A worker that runs, and has the modules of the chapter's setup imported."""
+        needed = tuple(sorted({*self._warm, *_modules(chapter)}))
+        alive = self._process is not None and self._process.poll() is None
+        if not alive or needed != self._warm:
             self._stop()
+            self._warm = needed
             self._start()
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        line = self._process.stdout.readline()
-        if not line:
-            raise WorkerError("the grading worker ended; run `python -m autograde doctor`")
-        return json.loads(line)
 
     def _start(self) -> None:
-        env = os.environ | {
+        env = {name: os.environ[name] for name in TOLD if name in os.environ} | {
             "OMP_NUM_THREADS": "1",  # a process with threads must not be forked
             "OPENBLAS_NUM_THREADS": "1",
             "MKL_NUM_THREADS": "1",
             "MPLBACKEND": "Agg",
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "lib")]),
             "PYTHONHASHSEED": "0",
+            "TRITON_INTERPRET": "1",  # read when triton is imported, which an optimiser does
         }
+        self._socket, theirs = socket.socketpair()
+        options = json.dumps({**self._options, "warm": list(self._warm)})
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "autograde.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+            [sys.executable, "-m", "autograde.engine.worker", str(theirs.fileno()), options],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
             env=env,
         )
-        if not self._process.stdout.readline():
+        theirs.close()
+        self._lines = self._socket.makefile("rb")
+        said = self._lines.readline()
+        if not said:
+            self._stop()
             raise WorkerError(
                 "the grading worker did not start: is torch installed in this environment? "
                 "`python -m autograde doctor` tells"
             )
+        told = json.loads(said)
+        self.active, self.missing = tuple(told["active"]), tuple(told["missing"])
 
     def _stop(self) -> None:
         if self._process is not None:
-            self._process.stdin.close()
-            self._process.wait(timeout=10)
-            self._process.stdout.close()
+            self._lines.close()
+            self._socket.close()
+            try:
+                self._process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
             self._process = None
+
+
+# Of the environment the worker is told this only: its memory is what an answer begins with.
+TOLD = (
+    "PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV",
+    "PLAINFORMER_CACHE",
+)  # fmt: skip
+ENDED = "the grading worker ended; run `python -m autograde doctor`"
+
+
+def _task(exercise: Exercise, answer: str, visible_only: bool, extra: Sequence[str]) -> dict:
+    tests = [
+        {
+            "id": test.id,
+            "code": test.visible_text if visible_only else test.solution_text,
+            "inside": test.header.get("judge") == "inproc",
+        }
+        for test in exercise.tests
+    ]
+    needed = reached(answer, extra)  # another exercise's helper may hang, or end the process
+    return {
+        "id": exercise.id,
+        "names": sorted(exercise.defines),
+        "answer": answer,
+        "extra": [cell for cell in extra if cell in needed],
+        "forbid": list(exercise.forbid),
+        "tests": tests,
+    }
+
+
+def _without(task: dict, found: Mapping[str, Verdict]) -> dict:
+    return {**task, "tests": [test for test in task["tests"] if test["id"] not in found]}
+
+
+def _refused(exercise: Exercise, used: list[str]) -> dict[str, Verdict]:
+    text = f"the answer uses {', '.join(used)}, which this exercise asks you to do without"
+    return {
+        test.id: Verdict(
+            test.id, exercise.id, float(test.header["points"]), FAIL, text, "forbidden"
+        )
+        for test in exercise.tests
+    }
+
+
+def _lost(task: dict, of: Mapping) -> dict[str, Verdict]:
+    """Tests that brought down their judge: the answer's own loss, and nobody else's."""
+    text = "the check was stopped from outside; the answer took more than a check can hold"
+    return {
+        one["id"]: Verdict(
+            one["id"], task["id"], float(of[one["id"]][1].header["points"]), KILLED, text
+        )
+        for one in task["tests"]
+    }
+
+
+def _modules(chapter: Chapter) -> set[str]:
+    """What the chapter's own setup imports: imported once, before the forks."""
+    nodes = [node for cell in chapter.setup for node in ast.walk(ast.parse(cell.text))]
+    found = {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module:  # its names may be modules too
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def _secret(chapter: Chapter) -> str:
+    """Seeds of a test's own random numbers: as hidden as the hidden tests they are made of."""
+    return hashlib.sha256("".join(cell.text for cell in chapter.cells).encode()).hexdigest()

@@ -155,6 +155,15 @@ def _cell(raw, index: int, path: Path) -> Cell:
         )
     if role == "test" and not raw.source.lstrip().startswith('"""'):
         raise SourceError(f"{place}: a test cell starts with a docstring saying what it checks")
+    if header.get("judge", "split") not in ("split", "inproc") or ("judge" in header) > (
+        role == "test"
+    ):
+        raise SourceError(f"{place}: `judge:` is split or inproc, on a test cell")
+    if header.get("judge") == "inproc" and HIDDEN[0] in raw.source:
+        raise SourceError(
+            f"{place}: a test that is judged in the answer's own process can hide nothing from it; "
+            "take out `judge: inproc` or the hidden part"
+        )
     if role == "exercise" and SOLUTION[0] not in raw.source:
         raise SourceError(f"{place}: an exercise needs a {SOLUTION[0]} region")
     return Cell(raw.cell_type, raw.source, role, ident or f"{number}-cell-{index}", header, index)

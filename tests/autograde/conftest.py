@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograde import cli, grade
+from autograde import cli, grade, regrade
 from autograde import record as recording
 from autograde.build import student_notebook
 from autograde.chapters import Course
@@ -87,6 +87,7 @@ class PretendEngine:
             test.id: self._verdict(test, exercise.id, answers.get(exercise.id))
             for exercise in chapter.exercises.values()
             for test in exercise.tests
+            if exercises is None or exercise.id in exercises
         }
 
     def _verdict(self, test, exercise, answer):
@@ -133,10 +134,11 @@ def class_of(tmp_path, prepared):
 @pytest.fixture
 def command(course, engine, monkeypatch):
     """Run a command as `python -m autograde` would, on the example course: its exit status."""
-    for module in ("choose", "check"):
+    for module in ("choose", "check", "regrade"):
         monkeypatch.setattr(f"autograde.{module}.Course", lambda: course)
-    defaults = {**grade.grade_chapter.__kwdefaults__, "engine": engine}
-    monkeypatch.setattr(grade.grade_chapter, "__kwdefaults__", defaults)
+    for function in (grade.grade_chapter, regrade.regrade_chapter):
+        defaults = {**function.__kwdefaults__, "engine": engine}
+        monkeypatch.setattr(function, "__kwdefaults__", defaults)
     return lambda *words: cli.main([*map(str, words)])
 
 

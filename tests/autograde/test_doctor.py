@@ -7,6 +7,7 @@ import pytest
 
 from autograde import doctor as module
 from autograde.doctor import add_doctor, examine
+from autograde.engine import jail
 
 
 @pytest.fixture
@@ -61,10 +62,31 @@ def test_without_alembic_no_gradebook_can_be_made(monkeypatch):
     assert finding("alembic", worker=lambda: None).state == "missing"
 
 
-def test_that_nothing_isolates_an_answer_is_said_plainly():
-    one = finding("isolation", worker=lambda: None)
+def protect(monkeypatch, active, missing):
+    monkeypatch.setattr(jail, "protections", lambda: (active, missing))
+    findings = examine(worker=lambda: None)
+    return [one for one in findings if one.what == "isolation"]
+
+
+def test_that_nothing_isolates_an_answer_is_said_plainly(monkeypatch):
+    why = "(why: unshare: Operation not permitted)"
+    (one,) = protect(monkeypatch, (), (*jail.ALL, why))
     assert one.state == "note"
     assert one.said.startswith("none: an answer runs as you")
+    assert why in one.said
+    assert "people whom you trust" in one.way_out
+
+
+def test_walls_are_listed_and_each_that_is_not_here_has_a_way_out(monkeypatch):
+    first, *rest = protect(monkeypatch, jail.ALL[:4], jail.ALL[4:])
+    assert (first.state, "no network" in first.said) == ("ok", True)
+    assert [one.said for one in rest] == [f"not here: {what}" for what in jail.ALL[4:]]
+    assert all(one.state == "note" and one.way_out for one in rest)
+
+
+def test_a_system_that_can_not_fork_can_not_grade(monkeypatch):
+    monkeypatch.delattr(module.os, "fork")
+    assert [one.state for one in module._protection()] == ["missing"]
 
 
 def test_an_empty_cache_is_a_note_and_a_filled_one_is_listed(monkeypatch, tmp_path):

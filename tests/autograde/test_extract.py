@@ -169,6 +169,70 @@ def test_a_cell_retyped_by_accident_still_answers(found, filled, cell_of, kind):
     assert found(notebook).answers == {"90-double": RIGHT}
 
 
+@pytest.mark.parametrize("kind", ["raw", "markdown"])
+@pytest.mark.parametrize("labels", [True, False])
+def test_a_retyped_cell_is_mentioned(found, filled, cell_of, kind, labels):
+    notebook = filled(double=RIGHT)
+    cell_of(notebook, "90-double").cell_type = kind
+    result = found(notebook if labels else strip(notebook))
+    assert result.answers == {"90-double": RIGHT}
+    assert f"90-double: cell 5 is a {kind} cell; read as code all the same" in result.notes
+
+
+@pytest.mark.parametrize("kind", ["raw", "code"])
+def test_a_retyped_written_answer_is_found(found, filled, cell_of, kind):
+    notebook = filled(why="Other axes.")
+    cell_of(notebook, "90-why").cell_type = kind
+    assert found(notebook).written == {"90-why": "Other axes."}
+
+
+def test_code_in_a_text_cell_never_displaces_an_answer(found, filled, own_cell):
+    notebook = filled(double=RIGHT)
+    notebook.cells.insert(5, own_cell(OLDER, "markdown"))
+    assert found(notebook).answers == {"90-double": RIGHT}
+
+
+FIELDS = ["grade_id", "points", "grade", "solution", "locked", "schema_version", "checksum", "task"]
+
+
+@pytest.mark.parametrize("field", [*FIELDS, "cell_type"])
+@pytest.mark.parametrize("value", ["gone", None, 7, "x", "90-double-by-hand", [1], {}, 1e999, True])
+def test_no_field_of_nbgrader_costs_an_answer(found, filled, field, value):
+    notebook = filled(double=RIGHT, row_means=MEANS, why="Other axes.")
+    for cell in notebook.cells:
+        if "nbgrader" in cell.metadata and value == "gone":
+            cell.metadata.nbgrader.pop(field, None)
+        elif "nbgrader" in cell.metadata:
+            cell.metadata.nbgrader[field] = value
+    result = found(notebook)
+    assert result.answers == {"90-double": RIGHT, "90-row-means": MEANS}
+    assert result.written == {"90-why": "Other axes."}
+
+
+@pytest.mark.parametrize("value", [None, 7, "x", [], {"nbgrader": None}, {"tags": None}])
+def test_no_shape_of_metadata_costs_an_answer(found, filled, value):
+    notebook = filled(double=RIGHT, row_means=MEANS)
+    for cell in notebook.cells:
+        dict.__setitem__(cell, "metadata", value)
+    dict.__setitem__(notebook, "metadata", value)
+    assert found(notebook).answers == {"90-double": RIGHT, "90-row-means": MEANS}
+
+
+def test_a_given_text_under_an_exercises_label_is_no_answer(found, released, cell_of):
+    text = next(cell for cell in released.cells if cell.source.startswith("Why is"))
+    text.metadata["nbgrader"] = {"grade_id": "90-double"}
+    other = copy.deepcopy(cell_of(released, "90-row-means"))
+    other.metadata.nbgrader.grade_id = "90-double"
+    released.cells.append(other)
+    assert found(released).answers == {}
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_odd_escape_in_an_answer_warns_nobody(found, filled):
+    answer = "def double(x):\n    '\\d'\n    return 2 * x"
+    assert found(filled(double=answer)).answers == {"90-double": answer}
+
+
 # What a submission says about tests and marks is not believed
 
 

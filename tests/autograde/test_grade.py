@@ -4,6 +4,8 @@ The engine here only pretends (see conftest); `test_sample_class.py` grades with
 """
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 
@@ -11,7 +13,7 @@ import pytest
 
 from autograde.chapters import ROOT
 from autograde.grade import grade_chapter
-from autograde.record import gradebook, scores
+from autograde.record import Recorder, gradebook, scores
 from autograde.report import table
 from autograde.run import SETUP, Engine, Limits, Verdict
 from autograde.source import SourceError
@@ -72,6 +74,35 @@ def test_the_engine_is_started_anew_after_it_failed_and_not_otherwise(
     folder = class_of(a=filled(**RIGHT), b=filled(**EXPLODES), c=filled(**RIGHT), d=filled(**RIGHT))
     grade(folder)
     assert engine.started == 2
+
+
+def test_a_submission_that_cannot_be_written_down_stops_nobody(
+    course, engine, class_of, filled, monkeypatch
+):
+    folder = class_of(ada=filled(**RIGHT), bob=filled(**RIGHT), zoe=filled(**RIGHT))
+    real = Recorder.record
+
+    def record(self, student, *arguments, **options):
+        real(self, student, *arguments, **options)
+        if student == "bob":
+            raise OSError("no room for bob")
+
+    monkeypatch.setattr(Recorder, "record", record)
+    outcome = grade_chapter(folder, SLUG, course=course, engine=engine)
+    assert outcome.graded == ["ada", "zoe"]
+    assert "OSError: no room for bob" in outcome.problems["bob"]
+
+
+def test_a_folder_whose_name_is_no_text_stops_nobody(command, class_of, filled, capsys):
+    folder = class_of(ada=filled(**RIGHT))
+    odd = os.fsdecode(b"bo\xe9")  # as an old archive may unpack it
+    shutil.copytree(folder.root / "submitted" / "ada", folder.root / "submitted" / odd)
+    command("grade", "--class-dir", folder.root, "--json")
+    told = json.loads(capsys.readouterr().out)
+    (row,) = told["chapters"][0]["rows"]
+    assert (row["student"], row["points"]) == ("ada", 6.0)
+    (stray,) = told["strays"]
+    assert "letters in its name that cannot be written; rename it" in stray["why"]
 
 
 def test_a_better_submission_after_an_unreadable_one_is_graded(grade, class_of, filled):
@@ -143,17 +174,70 @@ def test_another_look_is_asked_for_only_when_the_work_is_new(grade, class_of, fi
     assert (again.points, again.needs_manual_grade) == (2.0, True)
 
 
+@pytest.fixture
+def changing(course, tmp_path):
+    """A copy of the course whose source a test may change: changing("old", "new")."""
+    copy = type(course)(tmp_path / "course")
+    shutil.copytree(course.root, copy.root)
+
+    def change(old, new):
+        path = copy.source(SLUG)
+        path.write_text(path.read_text().replace(old, new))
+        return copy
+
+    return change
+
+
+def test_a_change_on_our_side_alone_takes_no_marks_away(class_of, filled, engine, changing):
+    """The present engine would give ada less; `regrade` shows that, and `grade` leaves it."""
+    folder = class_of(ada=filled(**RIGHT))
+    grade_chapter(folder, SLUG, course=changing("", ""), engine=engine)
+    course = changing("# An example", "# A better example")
+    engine._verdict = lambda self, test, exercise, answer: Verdict(test.id, exercise, 1.0, "fail")
+    outcome = grade_chapter(folder, SLUG, course=course, engine=engine)
+    assert (outcome.outdated, outcome.graded, engine.started) == (["ada"], [], 1)
+    assert points(folder, "ada") == 6.0
+    assert grade_chapter(folder, SLUG, course=course, engine=engine, outdated=True).graded
+    assert points(folder, "ada") == 0.0
+
+
+@pytest.mark.parametrize(
+    "change", [("points: 2", "points: 1"), ("test: 90-row-m", "test: 90-row-means-m")]
+)
+def test_where_the_tests_changed_all_are_graded_again(
+    class_of, filled, engine, changing, fresh_release, monkeypatch, change
+):
+    monkeypatch.setattr("autograde.record.student_notebook", lambda chapter: fresh_release)
+    folder = class_of(ada=filled(**RIGHT))
+    grade_chapter(folder, SLUG, course=changing("", ""), engine=engine)
+    assert grade_chapter(folder, SLUG, course=changing(*change), engine=engine).graded == ["ada"]
+    assert {score.auto for score in scores(folder, SLUG)["ada"].values()} >= {1.0, 3.0}
+
+
+def test_the_summary_says_whose_marks_are_of_an_earlier_state(command, class_of, filled, capsys):
+    folder = class_of(ada=filled(**RIGHT))
+    command("grade", "--class-dir", folder.root)
+    record = folder.read_record("ada", SLUG)
+    folder.write_record({**record, "digest": "other" + record["digest"]})
+    capsys.readouterr()
+    assert command("grade", "--class-dir", folder.root) == 0
+    said = capsys.readouterr().out
+    assert "0 graded, 0 unchanged, 0 could not be graded" in said
+    assert "1 of 90-example were graded with an earlier state" in said
+    assert "`python -m autograde regrade 90`" in said
+
+
 def test_one_student_can_be_graded_alone(grade, class_of, filled):
     folder = class_of(ada=filled(**RIGHT), bob=filled(**RIGHT))
     assert grade(folder, student="bob").graded == ["bob"]
     assert set(scores(folder, SLUG)) == {"bob"}
 
 
-def test_progress_is_told_before_each_submission(grade, class_of, filled):
+def test_progress_is_told_after_each_submission(grade, class_of, filled):
     told = []
     folder = class_of(ada=filled(**RIGHT), bob=b"{")
     grade(folder, progress=lambda *what: told.append(what))
-    assert told == [("ada", 0, 2), ("bob", 1, 2)]
+    assert told == [("", 0, 2), ("ada", 1, 2), ("bob", 2, 2)]
 
 
 def test_the_real_engine_takes_what_the_grader_gives_it(class_of, filled, course):
@@ -277,6 +361,28 @@ def test_a_reason_fits_on_a_line_and_cannot_rewrite_the_terminal(grade, class_of
     assert len(line) <= 100
     assert "\x1b" not in line
     assert line.endswith("... (and 1 more)")
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("out of memory", "asked for more memory"),
+        ("timeout", "ran over its time"),
+        ("killed", "ended before it was done"),
+    ],
+)
+def test_a_state_without_a_message_is_said_in_words(
+    command, class_of, filled, chapter, engine, capsys, state, said
+):
+    engine._verdict = lambda self, test, exercise, answer: Verdict(test.id, exercise, 1.0, state)
+    folder = class_of(bob=filled(**WRONG))
+    assert command("grade", "--class-dir", folder.root) == 0
+    assert "bob: double: the answer" in capsys.readouterr().out
+    assert said in table(folder, chapter).rows[0].why["90-double"]
+    command("explain", "--student", "bob", "--class-dir", folder.root)
+    told = capsys.readouterr().out
+    assert f"90-double-by-hand: {state}" in told
+    assert said in told
 
 
 def test_points_taken_by_a_person_are_said_to_be(grade, class_of, filled, chapter):

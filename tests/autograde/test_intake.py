@@ -86,6 +86,120 @@ def test_what_cannot_be_read_gets_a_reason(sent, content, reason):
         sent(content)
 
 
+# Odd JSON
+
+
+def cell(**fields):
+    return {"cells": [{"cell_type": "code", "metadata": {}, **fields}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "source", "note"),
+    [
+        ({"source": None}, "", "what is no text"),
+        ({"source": 7}, "", "what is no text"),
+        ({"source": {"a": 1}}, "", "what is no text"),
+        ({"source": ["a = 1\n", 7, None, ["x"], "b = 2"]}, "a = 1\nb = 2", "what is no text"),
+        ({"source": ["def f(x):", "    return x"]}, "def f(x):\n    return x", "lost their ends"),
+        ({"source": ["a = 1"]}, "a = 1", None),
+        ({"source": []}, "", None),
+        ({}, "", None),
+        ({"input": ["a = 1\n", "b = 2"], "prompt_number": 3}, "a = 1\nb = 2", None),
+        ({"source": "a = 1\r\nb = 2"}, "a = 1\nb = 2", None),
+        ({"source": "<<<<<<< local\nx = 1\n=======\nx = 2\n>>>>>>> remote"}, None, "git merge"),
+        ({"source": "x" * 200_001}, "", "has 200001 characters and was not read"),
+        ({"source": "x = 1", "outputs": [None, 7, {"text": ["y"] * 100_000}]}, "x = 1", None),
+        ({"source": "x = 1", "execution_count": float("nan")}, "x = 1", None),
+        ({"source": "x = 1", "metadata": {"tags": [7, None, [], "hide"]}}, "x = 1", None),
+        ({"source": "x = 1", "metadata": {"nbgrader": {"grade_id": ["a"]}}}, "x = 1", None),
+        ({"source": "x = 1", "metadata": {"nbgrader": {"grade_id": {"a": 1}}}}, "x = 1", None),
+    ],
+)
+def test_a_cell_of_any_shape_is_read(sent, fields, source, note):
+    read = sent(cell(**fields))
+    assert source in (read.cells[0].source, None)
+    assert len(read.notes) == (note is not None)
+    assert (note or "") in "".join(read.notes)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"cells": [{"cell_type": "raw", "cell_type": "code", "source": 1, "source": "x = 1"}]}',
+        b'{"cells": [{"cell_type": "code", "source": "x = 1"}], "n": ' + b"9" * 5000 + b"}",
+        b'{"cells": [{"cell_type": "code", "source": "x = 1", "n": [NaN, Infinity, -1e999]}]}',
+        b'{"nbformat": 2, "worksheets": [null, 7, {"cells": 7}, {"cells": '
+        b'[{"cell_type": "code", "input": "x = 1"}]}]}',
+        '{"cells": [{"cell_type": "code", "source": "x = 1"}]}'.encode("utf-16-le"),
+        '{"cells": [{"cell_type": "code", "source": "x = 1"}]}'.encode("utf-32"),
+    ],
+)
+def test_odd_json_is_read(sent, content):
+    assert [(c.kind, c.source) for c in sent(content).cells] == [("code", "x = 1")]
+
+
+def test_a_cell_that_is_none_is_passed_over_and_the_numbers_stay(sent):
+    read = sent({"cells": [None, *notebook("a = 1")["cells"], 7, *notebook("b = 2")["cells"]]})
+    assert [(c.number, c.source) for c in read.cells] == [(2, "a = 1"), (4, "b = 2")]
+    assert read.notes == ["not a cell, and passed over: cell 1, 3"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "said"),
+    [
+        ({"kernelspec": {"name": "ir", "language": "R"}}, "a kernel for R"),
+        ({"language_info": {"name": "julia"}}, "a kernel for julia"),
+        ({"kernelspec": {"name": "python3", "language": "python"}}, None),
+        ({"kernelspec": {"name": "conda-env-x-py", "display_name": "x"}}, None),
+        ({"kernelspec": {"name": "my kernel"}, "language_info": {"name": "ipython"}}, None),
+        ({"kernelspec": 7, "language_info": [1]}, None),
+        (None, None),
+    ],
+)
+def test_a_kernel_of_another_language_is_mentioned(sent, metadata, said):
+    read = sent(notebook("x = 1", metadata=metadata))
+    assert len(read.cells) == 1
+    assert len(read.notes) == (said is not None)
+    assert (said or "") in "".join(read.notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"%PDF-1.7 ...", "a PDF"),
+        (b"\x1f\x8b\x08", "a gzip archive"),
+        (b"Rar!\x1a\x07", "a RAR archive"),
+        (b"<!DOCTYPE html><html>", "a web page"),
+        (b"version https://git-lfs.github.com/spec/v1", "git lfs"),
+        (b"PK\x03\x04 broken", "damaged or no zip"),
+    ],
+)
+def test_a_file_of_another_kind_is_called_by_its_name(sent, content, what):
+    with pytest.raises(Unreadable, match=what):
+        sent(content)
+
+
+def test_too_many_cells_or_letters_are_refused(sent, monkeypatch):
+    monkeypatch.setattr("autograde.notebook.MOST_CELLS", 2)
+    with pytest.raises(Unreadable, match="3 cells, at most 2"):
+        sent(notebook("a", "b", "c"))
+    monkeypatch.setattr("autograde.notebook.LONGEST", 5)
+    with pytest.raises(Unreadable, match="more than 5 characters"):
+        sent(notebook("abc", "abc"))
+
+
+def test_megabytes_of_outputs_are_not_kept(sent):
+    one = notebook("x = 1")
+    one["cells"][0]["outputs"] = [{"output_type": "stream", "text": "100%|#### " * 400_000}]
+    read = sent(one)
+    assert len(repr(read)) < 1000
+
+
+def test_a_file_that_cannot_be_opened_gets_a_reason(tmp_path):
+    with pytest.raises(Unreadable, match="cannot be read"):
+        read_notebook(tmp_path / "gone.ipynb")
+
+
 def test_a_huge_file_is_refused_before_it_is_read(sent, monkeypatch):
     monkeypatch.setattr("autograde.intake.LARGEST", 1000)
     with pytest.raises(Unreadable, match="outputs cleared"):
@@ -131,3 +245,52 @@ def test_a_link_is_not_followed_even_with_the_right_name(tmp_path):
     (folder / "02-attention.ipynb").symlink_to(solutions)
     with pytest.raises(Unreadable, match="no notebook"):
         find_notebook(folder, "02-attention")
+
+
+@pytest.mark.parametrize(
+    "name", ["torch.py", "random.py", "sitecustomize.py", "torch/__init__.py", "usercustomize.py"]
+)
+def test_code_beside_the_notebook_is_not_used_and_mentioned(tmp_path, name):
+    for file in ("02-attention.ipynb", name):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("raise SystemExit")
+    path, notes = find_notebook(tmp_path, "02-attention")
+    assert path.name == "02-attention.ipynb"
+    assert notes == [f"code beside the notebook is not used: {name.split('/')[0]}"]
+
+
+def test_a_notebook_in_a_folder_inside_is_found(tmp_path):
+    home = tmp_path / "02-attention"
+    for file in ("my work/02-attention.ipynb", ".ipynb_checkpoints/02-attention.ipynb"):
+        (home / file).parent.mkdir(parents=True)
+        (home / file).write_text("{}")
+    path, notes = find_notebook(home, "02-attention")
+    assert path == home / "my work" / "02-attention.ipynb"
+    assert notes == ["it lay in the folder my work"]
+
+
+def test_what_was_replaced_is_not_graded_even_when_it_is_all_there_is(tmp_path):
+    (tmp_path / "earlier").mkdir()
+    (tmp_path / "earlier" / "0123456789abcdef.ipynb").write_text("{}")
+    with pytest.raises(Unreadable, match="no notebook"):
+        find_notebook(tmp_path, "02-attention")
+
+
+def test_a_folder_that_is_a_link_is_not_followed(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "02-attention.ipynb").write_text("{}")
+    (tmp_path / "sent").symlink_to(tmp_path / "real")
+    with pytest.raises(Unreadable, match="is a link"):
+        find_notebook(tmp_path / "sent", "02-attention")
+    (tmp_path / "outer").mkdir()
+    (tmp_path / "outer" / "inner").symlink_to(tmp_path / "real")
+    with pytest.raises(Unreadable, match="no notebook"):
+        find_notebook(tmp_path / "outer", "02-attention")
+
+
+def test_reading_leaves_the_file_as_it_was(tmp_path):
+    path = tmp_path / "02-attention.ipynb"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(notebook("x = '\ud800'")).encode())
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    read_notebook(find_notebook(tmp_path, "02-attention")[0])
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before

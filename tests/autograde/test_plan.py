@@ -1,9 +1,12 @@
 """Where things lie, and what makes a submission count as changed."""
 
 import os
+import shutil
+from pathlib import Path
 
 import pytest
 
+from autograde import plan
 from autograde.plan import NoClass, source_digest, submission_digest, write
 
 SLUG = "90-example"
@@ -59,6 +62,20 @@ def test_our_digest_changes_with_the_source_of_the_chapter(course, tmp_path):
     assert same == source_digest(course, SLUG)
     copy.source(SLUG).write_bytes(course.source(SLUG).read_bytes() + b"\n")
     assert source_digest(copy, SLUG) != same
+
+
+@pytest.mark.parametrize(
+    "part", ["judging.py", "notebook.py", "engine/border.py", "engine/__init__.py"]
+)
+def test_our_digest_changes_with_whatever_decides_about_marks(course, monkeypatch, tmp_path, part):
+    ours = Path(plan.__file__).parent
+    shutil.copytree(ours, tmp_path / "autograde", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(plan, "__file__", str(tmp_path / "autograde" / "plan.py"))
+    same = source_digest(course, SLUG)
+    assert same == source_digest(course, SLUG)
+    with (tmp_path / "autograde" / part).open("a") as file:
+        file.write("# changed\n")
+    assert source_digest(course, SLUG) != same
 
 
 def test_a_record_comes_back_as_it_was_and_a_damaged_one_counts_as_none(folder):

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 
 import nbformat
 import pytest
@@ -41,10 +42,15 @@ def folder(class_of):
     return class_of(ada=b"{}")
 
 
+def write_one(folder, chapter, student="ada", found=FOUND, verdicts=VERDICTS, new=False):
+    with recording.recorder(folder, chapter) as recorder:
+        recorder.record(student, found, verdicts, submitted=NOW, new=new)
+
+
 @pytest.fixture
 def save(folder, chapter):
-    def run(student="ada", found=FOUND, verdicts=VERDICTS, new=False, chapter=chapter):
-        recording.record(folder, chapter, student, found, verdicts, submitted=NOW, new=new)
+    def run(student="ada", found=FOUND, verdicts=VERDICTS, new=False):
+        write_one(folder, chapter, student, found, verdicts, new=new)
         return scores(folder, SLUG)[student]
 
     return run
@@ -115,6 +121,27 @@ def test_nbgrader_too_sees_that_a_written_answer_is_blank(save, folder):
         c for c in notebook.cells if c.metadata.get("nbgrader", {}).get("grade_id") == "90-why"
     )
     assert determine_grade(written) == (0, 2.0)
+
+
+def test_the_autograded_notebook_is_written_as_nbformat_writes_it(save, folder):
+    """It is put together from pieces; read and written whole, it must not change."""
+    save(found=Extracted(FOUND.answers, {"90-why": "Łuk\n\n1 < 2"}, extra=("import math", "x = 1")))
+    text = folder.autograded("ada", SLUG).read_text()
+    assert nbformat.writes(nbformat.reads(text, as_version=4)) == text
+
+
+def test_a_gradebook_that_takes_nothing_says_what_to_do(save, folder, chapter, monkeypatch):
+    monkeypatch.setattr("sqlite3.dbapi2.connect", partial(sqlite3.connect, timeout=0))
+    with (
+        recording.recorder(folder, chapter) as recorder,
+        sqlite3.connect(folder.gradebook) as other,
+    ):
+        other.execute("begin exclusive")
+        with pytest.raises(GradebookError, match=r"gradebook\.db cannot be written.*formgrader"):
+            recorder.record("ada", FOUND, VERDICTS, submitted=NOW, new=False)
+        other.rollback()
+        recorder.record("ada", FOUND, VERDICTS, submitted=NOW, new=False)
+    assert scores(folder, SLUG)["ada"]["90-double-by-hand"].points == 1.0
 
 
 def test_recording_twice_changes_nothing(save, folder):
@@ -206,10 +233,10 @@ def test_a_chapter_may_grow_after_somebody_submitted(save, folder, chapter):
     smaller = without(chapter, "90-why")
     fresh = ClassFolder(folder.root / "fresh")
     recording.prepare(fresh, smaller)
-    recording.record(fresh, smaller, "ada", FOUND, VERDICTS, submitted=NOW, new=False)
+    write_one(fresh, smaller)
     assert "90-why" not in scores(fresh, SLUG)["ada"]
     recording.prepare(fresh, chapter)
-    recording.record(fresh, chapter, "ada", FOUND, VERDICTS, submitted=NOW, new=False)
+    write_one(fresh, chapter)
     line = scores(fresh, SLUG)["ada"]
     assert line["90-why"].needs_manual_grade
     assert line["90-double-by-hand"].points == 1.0

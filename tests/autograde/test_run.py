@@ -63,11 +63,15 @@ def test_right_answers_get_all_points(run, source):
         ("def other(x):\n    return 2 * x", "error", "'double' is not defined"),
         ("raise RuntimeError('by the learner')", "error", "by the learner"),
         ("import sys\nsys.exit(0)", "error", "SystemExit"),
+        ("def double(x):\n    raise SystemExit(0)", "error", "SystemExit"),
+        ("def double(x):\n    raise KeyboardInterrupt", "error", "KeyboardInterrupt"),
         ("import os\nos._exit(0)", "killed", "ended the whole process"),
         ("import os\ndef double(x):\n    os.kill(os.getpid(), 9)", "killed", "SIGKILL"),
         ("def double(x):\n    while True: pass", "timeout", "endless loop"),
         ("while True: pass", "timeout", "endless loop"),
-        ("def double(x):\n    return bytearray(5 * 2**30)", "error", "MemoryError"),
+        ("def double(x):\n    return bytearray(5 * 2**30)", "out of memory", "MemoryError"),
+        ("def double(x):\n    return torch.zeros(2**31)", "out of memory", "allocate memory"),
+        ("held = bytearray(5 * 2**30)", "out of memory", "MemoryError"),
     ],
 )
 def test_wrong_answers_and_accidents_are_told_apart(run, source, state, words):
@@ -136,6 +140,52 @@ def test_a_dead_worker_is_replaced(engine, chapter):
     engine._process.kill()
     engine._process.wait()
     assert set(states(engine.run(chapter, {"90-double": RIGHT}).values())) >= {"pass"}
+
+
+def test_what_an_exercise_forbids_is_met_also_when_it_is_called_in_disguise(engine, chapter):
+    double = chapter.exercises["90-double"]
+    forbids = replace(double, forbid=("softmax", "torch.cumsum"))
+    other = replace(chapter, exercises={"90-double": forbids})
+    for name in ("softmax", "cumsum"):
+        disguised = f"double = lambda x: getattr(torch, '{name[:3]}' + '{name[3:]}')(x) * 0 + 2 * x"
+        for verdict in engine.run(other, {"90-double": disguised}).values():
+            assert verdict.score == 0
+            assert f"{name}, which this exercise asks you to do without" in verdict.message
+
+
+def test_a_cell_marked_inproc_is_run_beside_the_answer(engine, chapter):
+    """There a test sees the function itself, which `inspect` can read."""
+    first, *_ = chapter.exercises["90-double"].tests
+    text = "import inspect\nassert 'x + x' in inspect.getsource(double), 'no sum'"
+    inside = replace(first, text=text, header={**first.header, "judge": "inproc"})
+    split = replace(first, text=text)
+    for test, state in [(inside, "pass"), (split, "error")]:
+        exercise = replace(chapter.exercises["90-double"], tests=(test,))
+        other = replace(chapter, exercises={"90-double": exercise})
+        (verdict,) = engine.run(other, {"90-double": "def double(x):\n    return x + x"}).values()
+        assert verdict.state == state
+    (verdict,) = engine.run(
+        replace(chapter, exercises={"90-double": replace(exercise, tests=(inside,))}),
+        {"90-double": RIGHT},
+    ).values()
+    assert (verdict.state, verdict.message) == ("fail", "no sum")
+
+
+def test_an_answer_cannot_foresee_the_random_numbers_of_a_test(engine, chapter):
+    """Both sides are seeded, each with words of its own; only the judge's are secret."""
+    text = "check.equal(double(3), torch.rand(1).item(), 'the same number')"
+    test = replace(chapter.exercises["90-double"].tests[0], text=text)
+    exercise = replace(chapter.exercises["90-double"], tests=(test,))
+    other = replace(chapter, exercises={"90-double": exercise})
+    answer = {"90-double": "def double(x):\n    return torch.rand(1).item()"}
+    assert states(engine.run(other, answer).values()) == ["fail"]
+
+
+def test_a_module_that_the_setup_needs_is_imported_once_for_all(engine, chapter):
+    setup = replace(chapter.setup[0], text="import torch, fractions\nfrom plainformer import check")
+    other = replace(chapter, setup=(setup,))
+    assert set(states(engine.run(other, {"90-double": RIGHT}).values())) >= {"pass"}
+    assert "fractions" in engine._warm
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Values in a few words, for messages. Also the one place that knows what counts as a tensor."""
 
-import linecache
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,16 +75,24 @@ def crash_in_words(error: Exception) -> str:
         [lines[0], *lines[1:][-1:]] if lines else []
     )  # einops says what is wrong in its last line
     text = ": ".join([type(error).__name__, *told])
+    if last := _line_behind(error):
+        text += f"\n  in line {last.lineno} of {last.name}:  {last.line.strip()}"
+    return text
+
+
+def _line_behind(error: Exception) -> traceback.FrameSummary | None:
+    """The last line that ran and can be shown: not in a check, a library, or a hidden module."""
+    shown = [
+        (frame, number)
+        for frame, number in traceback.walk_tb(error.__traceback__)
+        if not frame.f_globals.get("__tracebackhide__")
+    ]
     frames = [
         frame
-        for frame in traceback.extract_tb(error.__traceback__)
+        for frame in traceback.StackSummary.extract(iter(shown))
         if not frame.filename.startswith(HERE) and "site-packages" not in frame.filename
     ]
-    if frames:
-        last = frames[-1]
-        line = (last.line or linecache.getline(last.filename, last.lineno or 0)).strip()
-        text += f"\n  in line {last.lineno} of {last.name}:  {line}"
-    return text
+    return next((frame for frame in reversed(frames) if frame.line), None)
 
 
 def _argument(value) -> str:

@@ -1,0 +1,46 @@
+"""What grading says, and refuses, where walls are missing."""
+
+import pytest
+
+from autograde import walls
+from autograde.walls import NoWalls, look_at_walls
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine with these protections, and without those."""
+
+    def has(*active, missing=()):
+        monkeypatch.setattr(walls, "protections", lambda: (active, tuple(missing)))
+
+    return has
+
+
+def test_a_whole_set_of_walls_is_not_spoken_of(machine, capsys):
+    machine("no network", "own user id")
+    look_at_walls(required=True)
+    assert capsys.readouterr().err == ""
+
+
+def test_without_any_wall_the_teacher_is_told_once(machine, capsys):
+    machine(missing=["no network"])
+    look_at_walls(required=False)
+    assert "answers run as you" in capsys.readouterr().err
+
+
+def test_a_missing_wall_stops_only_whoever_asked_for_all(machine, capsys):
+    machine("no network", missing=["own user id"])
+    look_at_walls(required=False)
+    assert capsys.readouterr().err == ""
+    with pytest.raises(NoWalls, match="lacks own user id") as stopped:
+        look_at_walls(required=True)
+    assert "doctor" in str(stopped.value)
+
+
+def test_the_command_grades_nobody_then(machine, class_of, filled, command, engine, capsys):
+    machine("no network", missing=["own user id"])
+    folder = class_of(ada=filled(double="def double(x):\n    return 2 * x"))
+    assert command("grade", "90", "--class-dir", folder.root, "--require-isolation") == 2
+    assert "lacks own user id" in capsys.readouterr().err
+    assert engine.started == 0
+    assert command("grade", "90", "--class-dir", folder.root) == 0
