@@ -191,14 +191,11 @@ class Jail(NoJail):
         child.drop_rights(user if self._rooted else None)
         seccomp.install()
 
-    def spawn_judge(self, main: Callable[[], None], keep: Sequence[int]) -> int:
-        """Fork the process that compares: outside the inmate's world, with the same small root.
-
-        It sees no gradebook either, so what it needs must be imported before.
-        """
-        return super().spawn_judge(main, keep)
-
     def _settle_judge(self, keep: Sequence[int]) -> None:
+        """Outside the inmate's world, but with the same small root: no gradebook, no course.
+
+        So what the judge needs of the grader must be imported before the fork.
+        """
         counts = self._group.descriptors if self._group else []
         child.detach_from_worker([*keep, *counts])
         user = FIRST_JUDGE + self.slot

@@ -282,7 +282,7 @@ theirs = said = None
 
 
 @pytest.mark.parametrize("kind", ["Jail", "NoJail"])
-def test_a_killed_worker_takes_the_inmate_and_the_judge_along(kind):
+def test_a_killed_worker_takes_the_inmate_and_the_judge_along(kind, tmp_path, monkeypatch):
     if kind == "Jail" and "no network" in lacking():
         pytest.skip(f"This machine can't build a jail, so there are no walls to test: {lacking()}")
     then = """
@@ -290,13 +290,16 @@ children = start(sources[0]), start(sources[0], jail.spawn_judge)
 print([ours.recv(1) for _, ours in children], flush=True)
 time.sleep(600)
 """
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # the killed one can't remove its folder
     mine = f"plainformer-test-{os.getpid()}-{kind}"
     sleeper = f"import time  # {mine}\ntheirs.send(b'1')\ntime.sleep(600)"
     words = [sys.executable, "-c", WORKER + then, kind, "{}", json.dumps([sleeper])]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as worker:
-        assert worker.stdout.readline() == "[b'1', b'1']\n"
-        assert len(_running(mine)) >= 3
-        worker.kill()
+        try:
+            assert worker.stdout.readline() == "[b'1', b'1']\n"
+            assert len(_running(mine)) >= 3
+        finally:
+            worker.kill()
     until = time.monotonic() + 20
     while (left := _running(mine)) and time.monotonic() < until:
         time.sleep(0.05)
