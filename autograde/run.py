@@ -6,9 +6,9 @@ torch; what runs where is told in `autograde.engine`.
 
 import ast
 import hashlib
-import itertools
 import json
 import os
+import secrets
 import socket
 import subprocess
 import sys
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from autograde.chapters import ROOT
+from autograde.engine.outer import outer_command
 from autograde.lint import forbidden, reached
 from autograde.source import Chapter, Exercise
 
@@ -23,7 +24,6 @@ PASS, FAIL, ERROR, TIMEOUT, KILLED = "pass", "fail", "error", "timeout", "killed
 MEMORY = "out of memory"
 NOT_WRITTEN = "not written"
 SETUP = "setup"  # the rule broken where the chapter's own setup cell stops
-SLOTS = itertools.count()
 ROUNDS = 6  # jails for one submission: an answer may take down the whole of one
 
 
@@ -78,7 +78,7 @@ class Engine:
 
     def __init__(self, limits: Limits | None = None, *, isolation: str = "jail"):
         self.limits = limits or Limits()
-        slot = next(SLOTS) % 100  # a user of its own, away from its neighbours'
+        slot = secrets.randbelow(9000)  # a user id of its own: other graders may run beside
         self._options = {"isolation": isolation, "slot": slot, "memory": self.limits.memory}
         self.active: tuple[str, ...] = ()  # protections, in words, once it has started
         self.missing: tuple[str, ...] = ()
@@ -195,8 +195,10 @@ class Engine:
         }
         self._socket, theirs = socket.socketpair()
         options = json.dumps({**self._options, "warm": list(self._warm)})
+        command = [sys.executable, "-m", "autograde.engine.worker", str(theirs.fileno()), options]
+        walled = self._options["isolation"] == "jail"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "autograde.engine.worker", str(theirs.fileno()), options],
+            outer_command(command) if walled else command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import resource
+import secrets
 import shutil
 import signal
 import socket
@@ -123,13 +124,13 @@ class Jail(NoJail):
         self._inmate = FIRST_INMATE + self.slot if self._rooted else os.getuid()
         try:
             self._group = cgroups.make(
-                f"{os.getpid()}-{self.slot}", int(self.memory * child.GIB), self.pids
+                f"{self.slot}-{secrets.token_hex(4)}", int(self.memory * child.GIB), self.pids
             )
             if not self._rooted:
                 user_namespace.enter()
             self._pid_namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
             libc.unshare(libc.NEWNS | libc.NEWNET)
-            new_root.stage(self.show, self._inmate)
+            self._hidden = new_root.stage(self.show, self._inmate)
             if not self._rooted:
                 libc.mount("proc", "/proc", "proc", libc.MS_NOSUID | libc.MS_NODEV)
                 libc.prctl(libc.DUMPABLE, 0)
@@ -183,7 +184,7 @@ class Jail(NoJail):
         if kinds & libc.NEWUTS:
             socket.sethostname("jail")
         limits = child.mapped() + int(memory * child.GIB)
-        new_root.enter(self.file_mib, self.show)
+        new_root.enter(self.file_mib, self._hidden)
         child.silence()
         child.limit_to(limits, self.file_mib)
         if not self._group:  # it counts a whole user, graders next door too: a stopgap

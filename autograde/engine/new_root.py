@@ -40,8 +40,8 @@ def _packages() -> set[Path]:
     return {folder for folder in found if folder.is_dir()}
 
 
-def stage(show: Sequence[Path], user: int) -> None:
-    """Build the root, once, in a mount namespace of our own."""
+def stage(show: Sequence[Path], user: int) -> list[Path]:
+    """Build the root, once, in a mount namespace of our own; what to give `enter` as hidden."""
     libc.mount("", "/", flags=libc.MS_REC | libc.MS_PRIVATE)
     folders = allowed(show)
     libc.mount("tmpfs", STAGE, "tmpfs", data="size=1m,mode=755")
@@ -55,6 +55,7 @@ def stage(show: Sequence[Path], user: int) -> None:
     people = ("root:x:0:0::/:/none", f"learner:x:{user}:{user}::/tmp:/none")
     (root / "etc/passwd").write_text("".join(f"{person}\n" for person in people))
     libc.restrict(STAGE, libc.ATTR_RDONLY | libc.ATTR_NOSUID)
+    return [folder for folder in folders if folder.is_relative_to("/tmp")]
 
 
 def _show(folder: Path) -> None:
@@ -73,15 +74,17 @@ def _show_device(path: str) -> None:
     libc.mount(path, f"{STAGE}{path}", flags=libc.MS_BIND)
 
 
-def enter(mebibytes: int, show: Sequence[Path] = ()) -> None:
-    """Take the root, in a mount namespace of the caller's own, with private places to write."""
+def enter(mebibytes: int, hidden: Sequence[Path] = ()) -> None:
+    """Take the root, in a mount namespace of the caller's own, with private places to write.
+
+    `hidden` are shown folders that lie below the real /tmp: the private one would cover them.
+    """
     plain = libc.MS_NOSUID | libc.MS_NODEV
     libc.mount("proc", f"{STAGE}/proc", "proc", plain | libc.MS_NOEXEC)
     room = f"size={mebibytes}m,nr_inodes=4096,mode=1777"
     for name in ("tmp", "dev/shm"):
         libc.mount("tmpfs", f"{STAGE}/{name}", "tmpfs", plain, room)
-    for folder in show:
-        if Path(folder).absolute().is_relative_to("/tmp"):  # hidden by the private one
-            _show(Path(folder).absolute())
+    for folder in hidden:
+        _show(folder)
     libc.enter_root(STAGE)
     os.chdir("/tmp")

@@ -56,6 +56,7 @@ def _jail(options: dict):
 
 def _warm_up() -> None:
     """Do once what every fork would do again: imports that wait for a first use, most of all."""
+    import einops
     import torch
     from IPython.core import inputtransformer2  # noqa: F401
 
@@ -69,6 +70,8 @@ def _warm_up() -> None:
     one = torch.ones(2, requires_grad=True)
     (one @ one).backward()
     seed_everything("warm")
+    einops.rearrange(torch.ones(2, 3), "a b -> b a")
+    einops.einsum(torch.ones(2), torch.ones(2), "a, a ->")
     Encoder().frame([one, 1.5, {"a": torch.rand(2)}])
     for code in ("check.calls(double, [(2.0,), (torch.ones(3),)], double, 'warm')", CHECK_FAILS):
         trial("warm", f"import torch\nfrom plainformer import check\n{code}", {"double": _double})
