@@ -115,3 +115,18 @@ def test_the_settings_are_of_a_whole_class(tmp_path, command, words):
     with pytest.raises(SystemExit) as stopped:
         command("nbgrader-config", *words, "--class-dir", tmp_path)
     assert stopped.value.code == 2
+
+
+def test_doctor_lays_the_marks_of_both_side_by_side(class_of, filled, command, monkeypatch, capsys):
+    from autograde import stock
+
+    folder = class_of(ada=filled())
+    rows = [stock.Compared("ada", "90-a", 1.0, 1.0), stock.Compared("ada", "90-b", 2.0, None)]
+    monkeypatch.setattr(stock, "compare_with_stock", lambda folder, slug: rows)
+    words = ("doctor", "--compare-stock", "90", "--class-dir", folder.root)
+    assert command(*words) == 1
+    said = capsys.readouterr().out
+    assert "ada, 90-b: ours 2.0, nbgrader None" in said
+    assert "2 marks of 1 students compared, 1 differ" in said
+    rows.pop()
+    assert command(*words, "--json") == 0
