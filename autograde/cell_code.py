@@ -4,14 +4,11 @@ import ast
 import functools
 import hashlib
 import re
-import warnings
 from collections.abc import Callable
 
 from autograde.notebook import SentCell
-from autograde.source import defined_names, used_names
+from autograde.syntax import defined_names, parse, used_names
 
-# A "\\d" in an answer is the learner's affair, and no warning on the teacher's screen.
-warnings.filterwarnings("ignore", module=r"^(<unknown>|cell)$")
 SHORT = 20_000  # characters; what is longer is parsed again each time, so that memory stays flat
 
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -43,7 +40,7 @@ def _changed(source: str) -> set[str]:
     """Names that a cell both reads and rebinds, as in `total += 1`: they come from elsewhere."""
     return {
         node.target.id
-        for node in ast.walk(ast.parse(source))
+        for node in ast.walk(parse(source))
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
     }
 
@@ -64,7 +61,7 @@ def bound_names(source: str) -> frozenset[str]:
 @remembered
 def compiles(source: str) -> bool:
     try:
-        ast.parse(source)
+        parse(source)
     except UNPARSABLE:
         return False
     return True
@@ -90,7 +87,7 @@ def runnable(cell: SentCell, notes: list[str]) -> str:
 def bare(source: str) -> str:
     """What a cell does, for comparing: comments, blank lines and layout do not count."""
     try:
-        told = ast.dump(ast.parse(source))
+        told = ast.dump(parse(source))
     except UNPARSABLE:
         told = "\n".join(line.rstrip() for line in source.strip().splitlines())
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()
@@ -100,7 +97,7 @@ def bare(source: str) -> str:
 def is_stub(source: str, asked: frozenset[str]) -> bool:
     """True when every function that is asked for still only raises NotImplementedError."""
     try:
-        body = ast.parse(source).body
+        body = parse(source).body
         found = [node for node in body if isinstance(node, ast.FunctionDef) and node.name in asked]
         return bool(found) and all(_only_raises(node) for node in found)
     except UNPARSABLE:
@@ -120,6 +117,6 @@ def _only_raises(function: ast.FunctionDef) -> bool:
 def statements(source: str) -> tuple[tuple[str, str], ...]:
     """Each statement at top level: what it does, for comparing, and its text."""
     try:
-        return tuple((ast.dump(one), ast.unparse(one)) for one in ast.parse(source).body)
+        return tuple((ast.dump(one), ast.unparse(one)) for one in parse(source).body)
     except UNPARSABLE:
         return ()

@@ -15,6 +15,7 @@ from autograde.choose import add_class_options, chosen
 from autograde.plan import ClassFolder, write
 from autograde.record import Score, scores
 from autograde.source import Cell, Chapter, Exercise, load
+from autograde.syntax import parse
 
 # State -> the sign and the words shown for it: never a colour alone.
 STATES = {
@@ -120,7 +121,7 @@ def _ours_alone(message: str, exercise: Exercise) -> str:
 def _docstring(cell: Cell) -> str:
     """What a test checks, as its author says; the docstring is in the students' notebook too."""
     try:
-        return " ".join((ast.get_docstring(ast.parse(cell.visible_text)) or "").split())
+        return " ".join((ast.get_docstring(parse(cell.visible_text)) or "").split())
     except SyntaxError:
         return ""
 

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Sequence
 
 from autograde.cell_code import has_star_import
-from autograde.source import defined_names, used_names
+from autograde.syntax import defined_names, parse, used_names
 
 
 def forbidden(answer: str, names: tuple[str, ...], extra: Sequence[str] = ()) -> list[str]:
@@ -43,7 +43,7 @@ def _names(read, code: str) -> set[str]:
 
 def _mentioned(code: str) -> set[str]:
     try:
-        tree = ast.parse(code)
+        tree = parse(code)
     except (SyntaxError, ValueError):
         return set()
     # A variable of the learner's own that happens to be called `softmax` is not meant.

@@ -19,6 +19,7 @@ from autograde.chapters import ROOT
 from autograde.engine.outer import outer_command
 from autograde.lint import forbidden, reached
 from autograde.source import Chapter, Exercise
+from autograde.syntax import parse
 
 PASS, FAIL, ERROR, TIMEOUT, KILLED = "pass", "fail", "error", "timeout", "killed"
 MEMORY = "out of memory"
@@ -283,7 +284,7 @@ def _lost(task: dict, of: Mapping) -> dict[str, Verdict]:
 
 def _modules(chapter: Chapter) -> set[str]:
     """What the chapter's own setup imports: imported once, before the forks."""
-    nodes = [node for cell in chapter.setup for node in ast.walk(ast.parse(cell.text))]
+    nodes = [node for cell in chapter.setup for node in ast.walk(parse(cell.text))]
     found = {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module:  # its names may be modules too

@@ -4,15 +4,14 @@ Every promise that a header makes is checked here, so that a slip in the source 
 line of advice and not a lost mark: unknown keys, a test without points, an exercise without tests.
 """
 
-import ast
 import re
-import symtable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import jupytext
 
 from autograde.chapters import Course
+from autograde.syntax import defined_names, used_names
 
 ROLES = {"setup", "demo", "exercise", "test", "written", "hint"}
 TIERS = ("core", "more", "deep")
@@ -228,37 +227,6 @@ def _check_names(chapter: Chapter) -> None:
             raise SourceError(
                 f"{place} uses {', '.join(clash)}, which a student defines; use the library's"
             )
-
-
-def defined_names(code: str) -> set[str]:
-    """The names that a cell binds at its top level."""
-    names = set()
-    for node in ast.parse(_plain_python(code)).body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            names |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-        else:
-            stored = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
-            names |= {n.id for n in stored if isinstance(n.ctx, ast.Store)}
-    return names
-
-
-def used_names(code: str) -> set[str]:
-    """The global names that a cell reads, inside its functions too; parameters are not global."""
-
-    def read(table: symtable.SymbolTable) -> set[str]:
-        outer = table.get_type() == "module"
-        symbols = [s for s in table.get_symbols() if s.is_referenced()]
-        own = {s.get_name() for s in symbols if outer or s.is_global()}
-        return own.union(*map(read, table.get_children()))
-
-    return read(symtable.symtable(_plain_python(code), "cell", "exec"))
-
-
-def _plain_python(code: str) -> str:
-    """Magics (% and !) become `pass`, so that `ast` can read the rest."""
-    return re.sub(r"^(\s*)[%!].*$", r"\1pass", code, flags=re.MULTILINE)
 
 
 def cut(text: str, markers: tuple[str, str], replacement: str | None) -> str:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,7 @@ import nbformat
 
 from autograde.build import student_notebook
 from autograde.chapters import ROOT
+from autograde.engine.libc import CHILD_SUBREAPER, prctl
 from autograde.environment import BIN
 from autograde.extract import extract
 from autograde.intake import find_notebook, read_notebook
@@ -63,21 +65,33 @@ def make_class(root: Path, students: int) -> ClassFolder:
 def cost_of(words: list[str], folder: ClassFolder) -> Cost:
     """Run a grader in the class folder; raises when it fails."""
     env = os.environ | {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    with subprocess.Popen(
-        [sys.executable, *words],
-        cwd=folder.root,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as running:
-        said = running.communicate()[0]
-    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if running.returncode:
-        raise RuntimeError(f"{' '.join(words)} failed:\n{said[-2000:]}")
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(wall, cpu, after.ru_maxrss / 1024)
+    command = [sys.executable, *words]
+    start = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as said:
+        grader = subprocess.Popen(command, cwd=folder.root, env=env, stdout=said, stderr=said)
+        ended = dict(_wait_for_all())
+        wall = time.perf_counter() - start
+        grader.returncode, _ = ended[grader.pid]
+        if grader.returncode:
+            said.seek(0)
+            raise RuntimeError(f"{' '.join(words)} failed:\n{said.read()[-2000:]}")
+    used = [usage for _, usage in ended.values()]
+    cpu = sum(each.ru_utime + each.ru_stime for each in used)
+    return Cost(wall, cpu, max(each.ru_maxrss for each in used) / 1024)
+
+
+def _wait_for_all() -> Iterator[tuple[int, tuple[int, resource.struct_rusage]]]:
+    """Every child until none is left, with its exit code and what it and its own children used.
+
+    Orphans are among them: bubblewrap ends without waiting for its own child, whose time would
+    otherwise count nowhere.
+    """
+    while True:
+        try:
+            pid, status, usage = os.wait4(-1, 0)
+        except ChildProcessError:
+            return
+        yield pid, (os.waitstatus_to_exitcode(status), usage)
 
 
 def ours(folder: ClassFolder, workers: int) -> Cost:
@@ -135,6 +149,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--quick", action="store_true", help="4 and 8 submissions instead")
     quick = parser.parse_args().quick
+    prctl(CHILD_SUBREAPER, 1)  # orphans become our children
     with tempfile.TemporaryDirectory() as folder:
         compare(Path(folder), 4 if quick else 20)
         scale(Path(folder), [8] if quick else [20, 100, 500])

@@ -15,6 +15,7 @@ MNT_DETACH = 2
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 
 PDEATHSIG, DUMPABLE, SECCOMP, CAPBSET_DROP, NO_NEW_PRIVS, CAP_AMBIENT = 1, 4, 22, 24, 38, 47
+CHILD_SUBREAPER = 36
 SYS_ADMIN = 21  # the capability
 
 _MOUNT_SETATTR = 442  # the same number on every machine of today; new in Linux 5.12

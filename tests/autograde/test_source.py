@@ -4,7 +4,8 @@ import textwrap
 
 import pytest
 
-from autograde.source import SourceError, cut, defined_names, load, used_names
+from autograde.source import SourceError, cut, load
+from autograde.syntax import defined_names, used_names
 
 FRONT = """\
 ---
