@@ -191,7 +191,7 @@ def grade(args) -> int:
     Ctrl-C ends the run between submissions, with nothing lost; the exit status is then 130.
     """
     choice = chosen(args, fill=sample_class.build_class if args.sample else None, take_in=True)
-    look_at_walls(required=args.require_isolation)
+    walled = look_at_walls(required=args.require_isolation)
     course, folder = choice.course, choice.folder
     outcomes = []
     for slug in choice.slugs:
@@ -204,6 +204,7 @@ def grade(args) -> int:
             outdated=args.sample,  # nobody's marks are at stake
             workers=args.workers,
             progress=counter(f"grading {slug}"),
+            **walled,
         )
         if outcome.left:
             print(_stopped(outcome), file=sys.stderr)

@@ -173,7 +173,7 @@ def regrade(args) -> int:
     slug, exercises = _meant(args.what)
     args.chapters = [slug]
     choice = chosen(args)
-    look_at_walls(required=args.require_isolation)
+    walled = look_at_walls(required=args.require_isolation)
     told = regrade_chapter(
         choice.folder,
         slug,
@@ -182,6 +182,7 @@ def regrade(args) -> int:
         student=args.student,
         workers=args.workers,
         progress=counter(f"judging {args.what} again"),
+        **walled,
     )
     if told.stopped:
         print("stopped; nothing was written", file=sys.stderr)

@@ -74,21 +74,19 @@ def need_setup(verdicts: Iterable[Verdict]) -> None:
 class Engine:
     """A warm worker process; use it as a context manager, from one thread.
 
-    `isolation="jail"` walls answers in as far as this machine can; "none" is for one's own work.
+    `isolation="jail"` walls answers in as far as this machine can, "required" judges nothing where
+    a wall is missing; "none" is for one's own work.
     """
 
     def __init__(self, limits: Limits | None = None, *, isolation: str = "jail"):
         self.limits = limits or Limits()
         slot = secrets.randbelow(9000)  # a user id of its own: other graders may run beside
         self._options = {"isolation": isolation, "slot": slot, "memory": self.limits.memory}
-        self.active: tuple[str, ...] = ()  # protections, in words, once it has started
-        self.missing: tuple[str, ...] = ()
         self._process: subprocess.Popen | None = None
         self._warm: tuple[str, ...] = ()
 
     def __enter__(self):
-        self._start()
-        return self
+        return self  # it starts with the first submission, whose chapter says what to import
 
     def __exit__(self, *_):
         self._stop()
@@ -197,7 +195,7 @@ class Engine:
         self._socket, theirs = socket.socketpair()
         options = json.dumps({**self._options, "warm": list(self._warm)})
         command = [sys.executable, "-m", "autograde.engine.worker", str(theirs.fileno()), options]
-        walled = self._options["isolation"] == "jail"
+        walled = self._options["isolation"] != "none"
         self._process = subprocess.Popen(
             outer_command(command) if walled else command,
             stdin=subprocess.DEVNULL,
@@ -214,8 +212,13 @@ class Engine:
                 "the grading worker did not start: is torch installed in this environment? "
                 "`python -m autograde doctor` tells"
             )
-        told = json.loads(said)
-        self.active, self.missing = tuple(told["active"]), tuple(told["missing"])
+        missing = json.loads(said)["missing"]
+        if missing and self._options["isolation"] == "required":
+            self._stop()
+            raise WorkerError(
+                f"--require-isolation: the grading worker lacks {'; '.join(missing)}; "
+                "`python -m autograde doctor` says what would help"
+            )
 
     def _stop(self) -> None:
         if self._process is not None:

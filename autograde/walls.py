@@ -1,9 +1,11 @@
 """Before a class is graded: which walls stand on this machine, and whether that is enough."""
 
+import functools
 import sys
 
 from autograde.chapters import UsageError
 from autograde.engine.jail import protections
+from autograde.run import Engine
 
 
 class NoWalls(UsageError):
@@ -18,8 +20,11 @@ def add_isolation(parser) -> None:
     )
 
 
-def look_at_walls(*, required: bool) -> None:
-    """Raise NoWalls where something is missing and all is required; warn where nothing protects."""
+def look_at_walls(*, required: bool) -> dict:
+    """Raise NoWalls where something is missing and all is required; warn where nothing protects.
+
+    Returns the choice of engine, as keywords: one that looks again for itself, if all is required.
+    """
     active, missing = protections()
     if missing and required:
         raise NoWalls(
@@ -32,3 +37,4 @@ def look_at_walls(*, required: bool) -> None:
             "network (`python -m autograde doctor`)",
             file=sys.stderr,
         )
+    return {"engine": functools.partial(Engine, isolation="required")} if required else {}

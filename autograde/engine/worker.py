@@ -29,8 +29,7 @@ def main(descriptor: int, options: dict) -> None:
     _warm_up()
     jail = _jail(options)
     try:
-        told = {"ready": True, "active": jail.active, "missing": jail.missing}
-        driver.sendall(json.dumps(told).encode() + b"\n")
+        driver.sendall(json.dumps({"missing": jail.missing}).encode() + b"\n")
         serve(driver, jail)
     finally:
         jail.close()
@@ -41,16 +40,15 @@ def _jail(options: dict):
     from autograde.engine.jail import Jail, JailError, NoJail
 
     jail = Jail(slot=options["slot"], memory=options["memory"])
-    if options["isolation"] == "jail":
+    why = "not asked for"
+    if options["isolation"] != "none":
         try:
             jail.prepare()
             return jail
         except JailError as error:
-            why = f"(why: {error})"
-    else:
-        why = "(not asked for)"
+            why = str(error)
     jail = NoJail(slot=options["slot"], memory=options["memory"])
-    jail.missing = (*jail.missing, why)
+    jail.missing = (*jail.missing, f"(why: {why})")
     return jail
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from autograde import walls
+from autograde import run, walls
+from autograde.run import NOT_WRITTEN, Engine, Limits, WorkerError
 from autograde.walls import NoWalls, look_at_walls
 
 
@@ -44,3 +45,31 @@ def test_the_command_grades_nobody_then(machine, class_of, filled, command, engi
     assert "lacks own user id" in capsys.readouterr().err
     assert engine.started == 0
     assert command("grade", "90", "--class-dir", folder.root) == 0
+
+
+@pytest.mark.parametrize("isolation", ["jail", "required"])
+def test_a_worker_that_finds_its_walls_missing_judges_nothing_if_they_are_required(
+    monkeypatch, chapter, isolation
+):
+    """The look beforehand was another process; what counts is what the worker itself could do."""
+
+    def lame(command):
+        return [command[0], "-c", LAME, *command[3:]]
+
+    monkeypatch.setattr(run, "outer_command", lame)
+    with Engine(Limits(wall=30), isolation=isolation) as engine:
+        if isolation == "required":
+            with pytest.raises(WorkerError, match=r"lacks no network.*why: no such machine"):
+                engine.run(chapter, {}, exercises=["90-double"])
+        else:
+            found = engine.run(chapter, {}, exercises=["90-double"])
+            assert {verdict.state for verdict in found.values()} == {NOT_WRITTEN}
+
+
+LAME = """
+import json, sys
+from autograde.engine import jail, worker
+def prepare(self): raise jail.JailError("no such machine")
+jail.Jail.prepare = prepare
+worker.main(int(sys.argv[1]), json.loads(sys.argv[2]))
+"""
