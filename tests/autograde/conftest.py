@@ -3,6 +3,9 @@
 import copy
 import json
 import shutil
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import nbformat
@@ -11,9 +14,9 @@ import pytest
 from autograde import cli, grade, regrade
 from autograde import record as recording
 from autograde.build import student_notebook
-from autograde.chapters import Course
+from autograde.chapters import ROOT, Course
 from autograde.plan import ClassFolder
-from autograde.run import Verdict
+from autograde.run import Engine, Limits, Verdict
 from autograde.source import load
 
 EXAMPLE = "90-example"
@@ -103,6 +106,86 @@ class PretendEngine:
 def engine():
     """A fresh PretendEngine class: `engine.started` counts how often it was started."""
     return type("FreshEngine", (PretendEngine,), {"started": 0})
+
+
+class SlowEngine(PretendEngine):
+    """Takes its time, so that a run can be stopped in the middle."""
+
+    def run(self, *arguments, **options):
+        time.sleep(0.1)
+        return super().run(*arguments, **options)
+
+
+class ImpatientEngine(Engine):
+    """The real one, for answers that hang or eat memory."""
+
+    def __init__(self):
+        super().__init__(Limits(cpu=1, wall=4, memory=0.5))
+
+
+@pytest.fixture
+def impatient():
+    return ImpatientEngine
+
+
+GRADER = """
+import importlib.util, sys
+from pathlib import Path
+spec = importlib.util.spec_from_file_location("pretend", {conftest!r})
+pretend = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pretend)
+from autograde import choose, cli, grade
+from autograde.chapters import Course
+choose.Course = lambda: Course(Path({course!r}))
+grade.grade_chapter.__kwdefaults__["engine"] = pretend.{engine}
+sys.exit(cli.main(["grade", "90", "--class-dir", {folder!r}, "--workers", "2"]))
+"""
+
+
+@pytest.fixture
+def grader(course):
+    """Start `grade` on a class in a process group of its own, which the caller may kill.
+
+    `engine` is the name of a class here; two of them work.
+    """
+    started = []
+
+    def start(folder, engine="SlowEngine"):
+        told = {"conftest": __file__, "course": str(course.root), "folder": str(folder.root)}
+        process = subprocess.Popen(
+            [sys.executable, "-c", GRADER.format(**told, engine=engine)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def recorded():
+    """How many submissions of a class have their record."""
+    return lambda folder: len(list((folder.root / "records").rglob("*.json")))
+
+
+@pytest.fixture
+def until_recorded(recorded):
+    """Wait until a run has recorded so many submissions: until_recorded(folder, 3)."""
+
+    def wait(folder, number):
+        until = time.monotonic() + 60
+        while recorded(folder) < number:
+            assert time.monotonic() < until, "the grader recorded nothing within a minute"
+            time.sleep(0.01)
+
+    return wait
 
 
 @pytest.fixture(scope="session")

@@ -10,14 +10,11 @@ import os
 import re
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
-from autograde.chapters import ROOT
 from autograde.grade import default_workers, grade_chapter
 from autograde.lock import Busy, alone
 from autograde.progress import counter, spoken
@@ -29,25 +26,6 @@ ROW_MEANS = "def row_means(x):\n    return x.mean(-1)"
 ALL = ("right", "wrong", "stops", "helped", "nothing")
 WRONG = {"double": "def double(x):\n    return wrong"}
 EXPLODES = {"double": "def double(x):\n    explode"}
-
-DRIVER = """
-import importlib.util, sys, time
-from pathlib import Path
-spec = importlib.util.spec_from_file_location("pretend", {conftest!r})
-pretend = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(pretend)
-from autograde import choose, cli, grade
-from autograde.chapters import Course
-
-class Slow(pretend.PretendEngine):
-    def run(self, *arguments, **options):
-        time.sleep(0.1)
-        return super().run(*arguments, **options)
-
-choose.Course = lambda: Course(Path({course!r}))
-grade.grade_chapter.__kwdefaults__["engine"] = Slow
-sys.exit(cli.main(["grade", "90", "--class-dir", {folder!r}, "--workers", "2"]))
-"""
 
 
 @pytest.fixture
@@ -64,39 +42,9 @@ def a_class(class_of, filled):
 
 
 @pytest.fixture
-def driver(a_class, course):
+def driver(a_class, grader):
     """Starts `grade` on the class in a process of its own; the caller ends it."""
-    started = []
-
-    def start():
-        told = {"conftest": f"{ROOT}/tests/autograde/conftest.py", "course": str(course.root)}
-        code = DRIVER.format(**told, folder=str(a_class.root))
-        process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        process.kill()
-        process.communicate()
-
-
-def recorded(folder):
-    return len(list((folder.root / "records").rglob("*.json")))
-
-
-def wait_for(folder, number):
-    until = time.monotonic() + 60
-    while recorded(folder) < number:
-        assert time.monotonic() < until, "the driver recorded nothing within a minute"
-        time.sleep(0.01)
+    return lambda: grader(a_class)
 
 
 def everything(folder):
@@ -147,11 +95,11 @@ def uninterrupted(a_class, course, engine, tmp_path):
 
 
 def test_killed_in_the_middle_and_run_again_the_gradebook_is_the_same(
-    driver, a_class, uninterrupted
+    driver, a_class, uninterrupted, until_recorded, recorded
 ):
     for number in (3, 17):  # killed twice, in different places
         process = driver()
-        wait_for(a_class, number)
+        until_recorded(a_class, number)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         assert number <= recorded(a_class) < 40
@@ -174,9 +122,11 @@ def test_killed_between_the_gradebook_and_the_record_nothing_is_lost(
     assert everything(a_class) == expected
 
 
-def test_ctrl_c_records_what_is_under_way_and_says_how_to_go_on(driver, a_class):
+def test_ctrl_c_records_what_is_under_way_and_says_how_to_go_on(
+    driver, a_class, until_recorded, recorded
+):
     process = driver()
-    wait_for(a_class, 5)
+    until_recorded(a_class, 5)
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -256,9 +206,11 @@ def test_workers_are_a_number(command, a_class, capsys):
 # Two graders at once
 
 
-def test_a_second_grader_is_told_who_holds_the_class(driver, a_class, command, capsys):
+def test_a_second_grader_is_told_who_holds_the_class(
+    driver, a_class, command, capsys, until_recorded
+):
     process = driver()
-    wait_for(a_class, 2)
+    until_recorded(a_class, 2)
     assert command("grade", "--class-dir", a_class.root) == 2
     said = capsys.readouterr().err
     assert f"process {process.pid} is grading {a_class.root} already" in said

@@ -5,17 +5,17 @@ or that need mending. One worker and two give the same rows, and so does a run t
 """
 
 import json
+import os
 import shutil
+import signal
 from pathlib import Path
 
-import pytest
 import yaml
 
 from autograde.grade import grade_chapter
 from autograde.plan import ClassFolder
 from autograde.record import scores
 from autograde.report import table
-from autograde.run import Engine, Limits
 
 SLUG = "90-example"
 HOSTILE = Path(__file__).parent / "hostile"
@@ -59,11 +59,6 @@ BROKEN = {
     "list": (b"[]", None),
     "no-cells": (b"{}", None),
 }
-
-
-@pytest.fixture(scope="module")
-def impatient():
-    return lambda: Engine(Limits(cpu=1, wall=4, memory=0.5))
 
 
 def wanted(class_of, filled, copies: int) -> tuple[ClassFolder, dict[str, float | None]]:
@@ -115,12 +110,23 @@ def test_every_row_of_a_large_class_is_right_and_explained(class_of, filled, cou
     assert len(again.unchanged) == 180
 
 
-def test_one_worker_and_two_write_the_same(class_of, filled, course, impatient, tmp_path):
-    first, due = wanted(class_of, filled, 5)
-    second = ClassFolder(tmp_path / "second")
-    shutil.copytree(first.root, second.root)
-    for folder, workers in [(first, 1), (second, 2)]:
-        grade_chapter(folder, SLUG, course=course, engine=impatient, workers=workers)
-    assert points_of(first) == points_of(second)
+def test_two_workers_killed_on_the_way_write_what_one_writes(
+    class_of, filled, course, impatient, tmp_path, grader, until_recorded, recorded
+):
+    killed, due = wanted(class_of, filled, 5)
+    whole = ClassFolder(tmp_path / "whole")
+    shutil.copytree(killed.root, whole.root)
+    for number in (5, 30):
+        process = grader(killed, impatient.__name__)
+        until_recorded(killed, number)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        assert number <= recorded(killed) < len(due)
+    finished = grader(killed, impatient.__name__)
+    finished.communicate(timeout=300)
+    assert finished.returncode == 1  # some can't be graded, as they should
+    grade_chapter(whole, SLUG, course=course, engine=impatient, workers=1)
+    assert points_of(killed) == points_of(whole)
+    assert points_of(whole) == {who: points for who, points in due.items() if points is not None}
     for student in due:
-        assert without_times(first, student) == without_times(second, student)
+        assert without_times(killed, student) == without_times(whole, student)
