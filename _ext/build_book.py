@@ -149,9 +149,10 @@ def source_texts(slug: str, root: Path) -> dict[str, str]:
     """The Markdown of a chapter's source, by cell id."""
     sys.path.insert(0, str(ROOT))  # this file is run as a script, which knows only _ext
     from autograde.build import site_texts
+    from autograde.chapters import Course
     from autograde.source import load
 
-    return site_texts(load(slug, root))
+    return site_texts(load(slug, Course(root)))
 
 
 def site_config(book: Book, cache: Path) -> dict:

@@ -170,9 +170,10 @@ def insert_solutions(body: str, slug: str, root: Path, highlighter, wanted: bool
 @cache
 def solution_texts(slug: str, root: Path) -> dict[str, tuple[str, str]]:
     """For each exercise of a chapter: `("code" or "markdown", solution)`."""
-    from autograde import source
+    from autograde.chapters import Course
+    from autograde.source import load
 
-    chapter = source.load(slug, root)
+    chapter = load(slug, Course(root))
     code = {one.id: ("code", one.cell.solution_text.strip()) for one in chapter.exercises.values()}
     return code | {one.id: ("markdown", one.solution_text.strip()) for one in chapter.written}
 

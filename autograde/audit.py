@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from autograde.chapters import Course
+from autograde.overlay import add_overlay, with_overlay
 from autograde.run import Engine, SetupFailed, Verdict, need_setup
 from autograde.source import Chapter, Exercise, load
 
@@ -105,7 +106,7 @@ def load_answers(slug: str, course: Course) -> tuple[Mapping, Mapping]:
 def audit(slug: str, engine: Engine, course: Course | None = None, *, only=None) -> list[Finding]:
     """Audit one chapter, or the exercises named in `only`. Raises SetupFailed, once for all."""
     course = course or Course()
-    chapter = load(slug, course.root)
+    chapter = load(slug, course)
     right, wrong = load_answers(slug, course)
     if unknown := (set(right) | set(wrong)) - set(chapter.exercises):
         raise ValueError(f"{course.answers(slug).name} has answers to unknown {sorted(unknown)}")
@@ -181,18 +182,19 @@ def add_audit(commands) -> None:
     parser.add_argument(
         "names", nargs="*", metavar="chapter", help="02, or one exercise: 02-softmax"
     )
+    add_overlay(parser)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.set_defaults(run=run_audit)
 
 
 def run_audit(args) -> int:
     """Print one line an exercise; return 1 when anything must be mended."""
-    course = Course()
+    course = with_overlay(Course(), args.overlay)
     by_chapter: dict[str, list[str]] = {}
     for name in args.names or course.slugs():
         numbered = {slug.split("-")[0]: slug for slug in course.slugs()}
         slug = numbered.get(name.split("-")[0]) or course.resolve(name)
-        is_exercise = name in load(slug, course.root).exercises
+        is_exercise = name in load(slug, course).exercises
         if not is_exercise:
             course.resolve(name)
         by_chapter.setdefault(slug, []).extend([name] if is_exercise else [])
@@ -202,7 +204,7 @@ def run_audit(args) -> int:
             if not args.json:
                 print(f"{slug}\n  {'':36} right  wrong  seen  named  misnamed  trivial")
             findings[slug] = []
-            for exercise in load(slug, course.root).exercises:
+            for exercise in load(slug, course).exercises:
                 if only and exercise not in only:
                     continue
                 try:

@@ -19,7 +19,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from autograde.chapters import Course
 from autograde.environment import programs_on_path
 from autograde.plain_markdown import plain
-from autograde.source import STUB, Cell, Chapter, SourceError, load
+from autograde.source import Chapter, load
+from autograde.source_cells import STUB, Cell, SourceError
 
 KERNEL = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -59,7 +60,7 @@ def student_bytes(chapter: Chapter) -> bytes:
 def release(slug: str, course: Course | None = None) -> bool:
     """Write `chapters/NN-slug.ipynb`; True when that changed the file."""
     course = course or Course()
-    new = student_bytes(load(slug, course.root))
+    new = student_bytes(load(slug, course))
     path = course.notebook(slug)
     if path.exists() and path.read_bytes() == new:
         return False

@@ -19,9 +19,13 @@ class UnknownChapter(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """A course folder: `_toc.yml`, `solutions/`, `chapters/`, `tests/answers/`."""
+    """A course folder: `_toc.yml`, `solutions/`, `chapters/`, `tests/answers/`.
+
+    `overlay` is a folder outside it, with tests that one class alone is judged by.
+    """
 
     root: Path = ROOT
+    overlay: Path | None = None
 
     def slugs(self) -> list[str]:
         """The written chapters, in the order of the book: `["00-warm-up", "02-attention", ...]`."""
@@ -63,6 +67,11 @@ class Course:
 
     def source(self, slug: str) -> Path:
         return self.root / "solutions" / f"{slug}.md"
+
+    def own_tests(self, slug: str) -> Path | None:
+        """The overlay's file for this chapter, if there is one."""
+        path = self.overlay / f"{slug}.md" if self.overlay else None
+        return path if path and path.exists() else None
 
     def notebook(self, slug: str) -> Path:
         return self.root / "chapters" / f"{slug}.ipynb"

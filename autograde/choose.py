@@ -7,6 +7,7 @@ from pathlib import Path
 
 from autograde.chapters import ROOT, Course, UsageError
 from autograde.incoming import unpack
+from autograde.overlay import add_overlay, with_overlay
 from autograde.plan import ClassFolder
 from autograde.strays import Stray, strays
 
@@ -51,6 +52,7 @@ def add_class_dir(parser) -> None:
     parser.add_argument(
         "--sample", action="store_true", help="the sample class in _build/class instead"
     )
+    add_overlay(parser)
     parser.add_argument("--json", action="store_true", help="machine-readable output")
 
 
@@ -78,7 +80,7 @@ def chosen(
     With `take_in`, what lies in incoming/ is unpacked, and standard error says what was done.
     Raises UsageError for a chapter, class or student that does not exist.
     """
-    course, folder = Course(), chosen_class(args)
+    course, folder = with_overlay(Course(), args.overlay), chosen_class(args)
     named = [course.resolve(name) for name in args.chapters]
     if fill is not None:
         fill(folder, course, named)

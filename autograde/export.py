@@ -98,7 +98,7 @@ def export(args) -> int:
     """Write the two files; return 1 when a submission is not graded, or there is none."""
     choice = chosen(args)
     folder = choice.folder
-    chapters = [load(slug, choice.course.root) for slug in choice.slugs]
+    chapters = [load(slug, choice.course) for slug in choice.slugs]
     questions, totals = (
         [
             row

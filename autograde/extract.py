@@ -19,7 +19,8 @@ from autograde.cell_code import (
     statements,
 )
 from autograde.notebook import Sent, SentCell
-from autograde.source import Cell, Chapter, Exercise
+from autograde.source import Chapter, Exercise
+from autograde.source_cells import Cell
 from autograde.written import given_texts, plain, written_answers
 
 

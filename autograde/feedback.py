@@ -14,7 +14,8 @@ from autograde.chapters import Course
 from autograde.choose import add_class_options, chosen
 from autograde.plan import ClassFolder, write
 from autograde.record import Score, scores
-from autograde.source import Cell, Chapter, Exercise, load
+from autograde.source import Chapter, Exercise, load
+from autograde.source_cells import Cell
 from autograde.syntax import parse
 
 # State -> the sign and the words shown for it: never a colour alone.
@@ -155,7 +156,7 @@ def write_feedback(
 ) -> tuple[list[str], list[str]]:
     """Write the pages of one chapter: the students who have one now, and those who cannot."""
     course = course or Course()
-    chapter = load(slug, course.root)
+    chapter = load(slug, course)
     in_book = scores(folder, slug)
     done, left = [], []
     for one in folder.students(slug):

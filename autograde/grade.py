@@ -61,7 +61,7 @@ def grade_chapter(
     gradebook is unusable: then no submission can be graded.
     """
     course = course or Course()
-    outcome = Outcome(load(slug, course.root))
+    outcome = Outcome(load(slug, course))
     waiting = _plan(folder, outcome, course, student, again=again, outdated=outdated)
     if not waiting:
         return outcome

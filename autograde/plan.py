@@ -20,7 +20,7 @@ from autograde.ids import trouble
 # The grader's own files that decide about marks; the rest only shows them.
 DECIDING = (
     "archive", "intake", "notebook", "cell_code", "extract", "written", "run", "lint", "source",
-    "build", "judging", "autograded", "record",
+    "source_cells", "overlay", "syntax", "build", "judging", "autograded", "record",
 )  # fmt: skip
 
 
@@ -100,6 +100,7 @@ def source_digest(course: Course, slug: str) -> str:
     lib = importlib.util.find_spec("plainformer").submodule_search_locations[0]
     files = [
         course.source(slug),
+        *filter(None, [course.own_tests(slug)]),
         *(Path(__file__).with_name(f"{name}.py") for name in DECIDING),
         *sorted(Path(__file__).with_name("engine").glob("*.py")),
         *sorted(Path(lib).rglob("*.py")),

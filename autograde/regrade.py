@@ -53,7 +53,7 @@ def regrade_chapter(
 ) -> Regrade:
     """Judge what is graded already with the present tests, and compare. Nothing is written."""
     course = course or Course()
-    chapter = load(slug, course.root)
+    chapter = load(slug, course)
     told = Regrade(chapter, list(chapter.exercises) if exercises is None else exercises)
     waiting = _graded_work(folder, told, course, student)
     in_book, stop = recording.scores(folder, slug), threading.Event()
@@ -206,7 +206,7 @@ def _meant(name: str) -> tuple[str, list[str] | None]:
     if name in course.slugs() or "-" not in name:
         return course.resolve(name), None
     slug = course.resolve(name.partition("-")[0])
-    exercises = load(slug, course.root).exercises
+    exercises = load(slug, course).exercises
     if name not in exercises:
         raise UsageError(f"there is no exercise {name!r}; those of {slug}: {', '.join(exercises)}")
     return slug, [name]

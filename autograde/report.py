@@ -211,7 +211,7 @@ def report(args) -> int:
     """Print the tables; return 1 when a submission is not graded."""
     choice = chosen(args)
     tables = [
-        table(choice.folder, load(slug, choice.course.root), args.student) for slug in choice.slugs
+        table(choice.folder, load(slug, choice.course), args.student) for slug in choice.slugs
     ]
     if args.json:
         print(json.dumps({**choice.as_json(), "chapters": [one.as_json() for one in tables]}))

@@ -112,7 +112,7 @@ def build_class(folder: ClassFolder, course: Course, slugs: list[str]) -> list[s
     write(mark, MARKER_TEXT)
     handed_in = [slug for slug in slugs or course.slugs() if recipes(course, slug)]
     for slug in handed_in:
-        chapter = load(slug, course.root)
+        chapter = load(slug, course)
         recording.prepare(folder, chapter)
         wanted = {}
         for recipe in recipes(course, slug):

@@ -4,7 +4,8 @@ from nbformat import NotebookNode
 
 from autograde.build import STUB, TEXT_STUB, instructor_notebook
 from autograde.notebook import Sent
-from autograde.source import HIDDEN, SOLUTION, Cell, Chapter, cut
+from autograde.source import Chapter
+from autograde.source_cells import HIDDEN, SOLUTION, Cell, cut
 
 _MADE: dict[tuple, list[str]] = {}
 

@@ -30,7 +30,7 @@ def course():
 
 @pytest.fixture(scope="session")
 def chapter(course):
-    return load(EXAMPLE, course.root)
+    return load(EXAMPLE, course)
 
 
 @pytest.fixture(scope="session")

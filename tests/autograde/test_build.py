@@ -9,7 +9,8 @@ import pytest
 
 from autograde.build import instructor_notebook, release, site_texts, student_bytes
 from autograde.chapters import Course
-from autograde.source import STUB, SourceError, load
+from autograde.source import load
+from autograde.source_cells import STUB, SourceError
 
 EXAMPLE = Path(__file__).parent / "data"
 
@@ -31,7 +32,7 @@ def text(cell) -> str:
 
 
 def test_a_rebuild_is_the_same_byte_for_byte(fresh_release):
-    built = student_bytes(load("90-example", EXAMPLE))
+    built = student_bytes(load("90-example", Course(EXAMPLE)))
     assert built == (nbformat.writes(fresh_release).rstrip() + "\n").encode()
 
 

@@ -16,7 +16,7 @@ from autograde.grade import grade_chapter
 from autograde.record import Recorder, gradebook, scores
 from autograde.report import table
 from autograde.run import SETUP, Engine, Limits, Verdict
-from autograde.source import SourceError
+from autograde.source_cells import SourceError
 
 SLUG = "90-example"
 RIGHT = {"double": "def double(x):\n    return 2 * x", "row_means": "def row_means(x):\n    pass"}

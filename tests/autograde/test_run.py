@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from autograde.chapters import Course
 from autograde.lint import forbidden
 from autograde.run import Engine, Limits, SetupFailed, need_setup
 from autograde.source import load
@@ -15,7 +16,7 @@ RIGHT = "def double(x):\n    return 2 * x"
 
 @pytest.fixture(scope="module")
 def chapter():
-    return load("90-example", EXAMPLE)
+    return load("90-example", Course(EXAMPLE))
 
 
 @pytest.fixture(scope="module")

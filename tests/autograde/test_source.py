@@ -4,7 +4,9 @@ import textwrap
 
 import pytest
 
-from autograde.source import SourceError, cut, load
+from autograde.chapters import Course
+from autograde.source import load
+from autograde.source_cells import SourceError, cut
 from autograde.syntax import defined_names, used_names
 
 FRONT = """\
@@ -64,7 +66,7 @@ def chapter(tmp_path):
         folder = tmp_path / "solutions"
         folder.mkdir(exist_ok=True)
         (folder / "90-example.md").write_text(FRONT + "".join(parts))
-        return load("90-example", tmp_path)
+        return load("90-example", Course(tmp_path))
 
     return write
 
@@ -137,7 +139,7 @@ def test_a_demo_may_share_names_that_are_local_elsewhere(chapter):
 
 def test_a_missing_source_says_where_it_was_looked_for(tmp_path):
     with pytest.raises(SourceError, match=r"90-missing\.md does not exist"):
-        load("90-missing", tmp_path)
+        load("90-missing", Course(tmp_path))
 
 
 def test_names_that_a_cell_binds_and_reads():

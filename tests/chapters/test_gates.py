@@ -8,7 +8,8 @@ from autograde.audit import VISIBLE_SHARE, audit, visible_share
 from autograde.build import student_bytes
 from autograde.chapters import Course
 from autograde.run import Engine
-from autograde.source import HIDDEN, SOLUTION, TIERS, load
+from autograde.source import TIERS, load
+from autograde.source_cells import HIDDEN, SOLUTION
 
 COURSE = Course()
 SLUGS = COURSE.slugs()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from autograde.chapters import Course
 from autograde.run import Engine, Limits
 from autograde.source import load
 
@@ -16,7 +17,7 @@ SLUGS = {"90": "90-example", "91": "91-border"}
 
 @pytest.fixture(scope="module")
 def chapters():
-    return {number: load(slug, ROOTS[number]) for number, slug in SLUGS.items()}
+    return {number: load(slug, Course(ROOTS[number])) for number, slug in SLUGS.items()}
 
 
 @pytest.fixture(scope="module")

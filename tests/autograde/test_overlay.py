@@ -1,0 +1,132 @@
+"""A class with hidden tests of its own, from a folder outside the course."""
+
+import pytest
+
+from autograde.chapters import Course
+from autograde.grade import grade_chapter
+from autograde.overlay import NoOverlay, with_overlay
+from autograde.plan import source_digest
+from autograde.record import scores
+from autograde.run import Engine
+from autograde.source import load
+from autograde.source_cells import SourceError
+
+SLUG = "90-example"
+FRONT = """---
+jupytext:
+  text_representation: {extension: .md, format_name: myst}
+kernelspec: {display_name: Python 3, language: python, name: python3}
+---
+
+Ours alone.
+"""
+CELL = """
+```{{code-cell}}
+---
+role: {role}
+test: {test}
+points: {points}
+---
+\"\"\"What it checks.\"\"\"
+{code}
+```
+"""
+# Learnt by heart from the course's own numbers, which everybody can read.
+BY_HEART = "def double(x):\n    return {3: 6, 5: 10, 41: 82}[int(x)]"
+RIGHT = "def double(x):\n    return x + x"
+
+
+def cell(test, points, code, role="test"):
+    return CELL.format(test=test, points=points, code=code, role=role)
+
+
+OTHER_NUMBERS = cell("90-double-general", 2, 'check.equal(double(7), 14, "double of a number")')
+ONE_MORE = cell("90-double-negative", 4, 'check.equal(double(-1), -2, "double(-1)")')
+
+
+@pytest.fixture
+def overlaid(course, tmp_path):
+    """The example course with an overlay of these cells: overlaid(ONE_MORE)."""
+
+    def make(*cells, name=f"{SLUG}.md"):
+        folder = tmp_path / "own tests"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(FRONT + "".join(cells))
+        return with_overlay(course, folder)
+
+    return make
+
+
+def points(course, answer):
+    chapter = load(SLUG, course)
+    with Engine() as engine:
+        found = engine.run(chapter, {"90-double": answer}, exercises=["90-double"])
+    return {test: verdict.score for test, verdict in found.items()}
+
+
+def test_a_known_test_has_another_hidden_part(course, overlaid):
+    assert points(course, BY_HEART) == {"90-double-by-hand": 1, "90-double-general": 2}
+    mine = overlaid(OTHER_NUMBERS)
+    assert points(mine, BY_HEART) == {"90-double-by-hand": 1, "90-double-general": 0}
+    assert points(mine, RIGHT) == {"90-double-by-hand": 1, "90-double-general": 2}
+    (test,) = [one for one in load(SLUG, mine).cells if one.id == "90-double-general"]
+    assert "canary" not in test.text
+    assert "double(7)" not in test.visible_text + test.stub_text
+    (theirs,) = [one for one in load(SLUG, course).cells if one.id == "90-double-general"]
+    assert test.stub_text == theirs.stub_text  # what students have read
+
+
+def test_a_new_test_is_judged_recorded_and_shown(overlaid, class_of, filled):
+    mine = overlaid(ONE_MORE)
+    folder = class_of(ada=filled(double=BY_HEART), bob=filled(double=RIGHT))
+    assert grade_chapter(folder, SLUG, course=mine).problems == {}
+    found = {who: line["90-double-negative"].points for who, line in scores(folder, SLUG).items()}
+    assert found == {"ada": 0, "bob": 4}
+    assert load(SLUG, mine).exercises["90-double"].points == 7
+
+
+def test_a_changed_overlay_is_a_changed_chapter(course, overlaid):
+    digests = {source_digest(course, SLUG)}
+    digests.add(source_digest(overlaid(ONE_MORE), SLUG))
+    digests.add(source_digest(overlaid(OTHER_NUMBERS), SLUG))
+    assert len(digests) == 3
+
+
+def test_a_chapter_without_a_file_is_as_it_was(tmp_path):
+    (tmp_path / "00-warm-up.md").write_text(FRONT)
+    course = with_overlay(Course(), tmp_path)
+    assert load("02-attention", course) == load("02-attention")
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (cell("90-double-general", 3, "pass"), "has 3 points, and 2 in the chapter"),
+        (cell("90-triple-general", 3, "pass"), "continues no exercise id"),
+        (ONE_MORE + ONE_MORE, "'90-double-negative' is used twice"),
+        (cell("90-double-general", 2, "pass", role="demo"), "test cells and Markdown only"),
+        (cell("90-double-general", 0, "pass"), "needs points above 0"),
+    ],
+)
+def test_a_slip_in_the_overlay_is_named(overlaid, cells, words):
+    with pytest.raises(SourceError, match=words):
+        load(SLUG, overlaid(cells))
+
+
+def test_a_folder_that_cannot_be_meant_is_an_error(course, tmp_path, overlaid):
+    with pytest.raises(NoOverlay, match="there is no folder"):
+        with_overlay(course, tmp_path / "nowhere")
+    with pytest.raises(NoOverlay, match="has no file; it is named like 90-example"):
+        with_overlay(course, tmp_path)
+    with pytest.raises(NoOverlay, match="files for no chapter: 90-exampel; written chapters: 90"):
+        overlaid(ONE_MORE, name="90-exampel.md")
+
+
+def test_commands_take_it(course, overlaid, class_of, filled, command, capsys):
+    folder = class_of(ada=filled(double=RIGHT))
+    mine = overlaid(ONE_MORE).overlay
+    for words in (["grade"], ["report"]):
+        assert command(*words, "90", "--class-dir", folder.root, "--overlay", mine) == 0
+        assert "90-example: An example, 12 points" in capsys.readouterr().out
+    assert command("grade", "--class-dir", folder.root, "--overlay", mine / "no") == 2
+    assert "there is no folder" in capsys.readouterr().err
