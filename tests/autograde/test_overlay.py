@@ -1,8 +1,11 @@
 """A class with hidden tests of its own, from a folder outside the course."""
 
+import re
+
 import pytest
 
-from autograde.chapters import Course
+from autograde.audit import audit
+from autograde.chapters import ROOT, Course
 from autograde.grade import grade_chapter
 from autograde.overlay import NoOverlay, with_overlay
 from autograde.plan import source_digest
@@ -120,6 +123,17 @@ def test_a_folder_that_cannot_be_meant_is_an_error(course, tmp_path, overlaid):
         with_overlay(course, tmp_path)
     with pytest.raises(NoOverlay, match="files for no chapter: 90-exampel; written chapters: 90"):
         overlaid(ONE_MORE, name="90-exampel.md")
+
+
+def test_the_example_on_the_page_for_teachers_judges_all_known_answers_rightly(tmp_path):
+    page = (ROOT / "pages" / "grading.md").read_text()
+    (example,) = re.findall(r"^````markdown\n(.*?)^````$", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "02-attention.md").write_text(example)
+    mine = with_overlay(Course(), tmp_path)
+    assert "five equal scores" in load("02-attention", mine).exercises["02-softmax"].tests[0].text
+    with Engine() as engine:
+        (found,) = audit("02-attention", engine, mine, only=["02-softmax"])
+    assert found.problems == []
 
 
 def test_commands_take_it(course, overlaid, class_of, filled, command, capsys):
