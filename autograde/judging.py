@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 
 from autograde.extract import Extracted, extract
 from autograde.intake import Unreadable, find_notebook, read_notebook
-from autograde.plan import ClassFolder
+from autograde.plan import ClassFolder, sent_part
 from autograde.record import submitted_at
 from autograde.run import Engine, SetupFailed, Verdict, need_setup
+from autograde.secret import seed_for
 from autograde.source import Chapter
 
 AHEAD = 2  # results a worker may be ahead of the writer: memory stays flat in a class of any size
@@ -72,7 +73,8 @@ def judge(
         submitted, more = submitted_at(path)
         sent.notes[:0] = [*notes, *more]
         found = extract(sent, chapter)
-        verdicts = run(chapter, found.answers, extra=found.extra, exercises=exercises)
+        seed = seed_for(folder, sent_part(digest))
+        verdicts = run(chapter, found.answers, extra=found.extra, exercises=exercises, seed=seed)
         need_setup(verdicts.values())
         return Judged(student, digest, path.name, submitted, found, verdicts)
     except (Unreadable, SetupFailed) as error:

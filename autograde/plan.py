@@ -1,8 +1,8 @@
 """Where a class keeps its files, who submitted what, and what has to be graded again.
 
 The layout is nbgrader's: source/, release/, submitted/, autograded/, feedback/ and gradebook.db.
-Ours alone is records/: for each submission what the grader found, with a digest of all that the
-marks depend on, so that unchanged work is not graded again and a stopped run can go on.
+Ours alone are secret.key and records/: for each submission what the grader found, with a digest of
+all that marks depend on, so that unchanged work is not graded again and a stopped run can go on.
 """
 
 import hashlib

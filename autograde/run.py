@@ -99,11 +99,12 @@ class Engine:
         exercises: Sequence[str] | None = None,
         visible_only: bool = False,
         extra: Sequence[str] = (),
+        seed: str = "",
     ) -> dict[str, Verdict]:
         """Judge the answers (exercise id -> source of its cell); a missing one is the stub.
 
         `extra` are cells that the learner added: those that an answer needs are run before it, and
-        forgiven if broken.
+        forgiven if broken. From `seed` come the random numbers of a test that sets no seed itself.
         """
         chosen = list(chapter.exercises) if exercises is None else list(exercises)
         work = [chapter.exercises[one] for one in chosen]
@@ -115,11 +116,11 @@ class Engine:
                 found |= _refused(exercise, used)
             else:
                 tasks.append(_task(exercise, answer, visible_only, extra))
-        found |= self._judge(chapter, tasks)
+        found |= self._judge(chapter, tasks, seed)
         tests = [test.id for exercise in work for test in exercise.tests]
         return {test: found[test] for test in tests}
 
-    def _judge(self, chapter: Chapter, tasks: list[dict]) -> dict[str, Verdict]:
+    def _judge(self, chapter: Chapter, tasks: list[dict], seed: str) -> dict[str, Verdict]:
         """Ask until every test has its verdict; a lost jail is followed by another."""
         of = {test.id: (one, test) for one in chapter.exercises.values() for test in one.tests}
         found: dict[str, Verdict] = {}
@@ -132,7 +133,7 @@ class Engine:
             hung = {v.exercise for v in found.values() if v.state == TIMEOUT}
             limits["timeouts"] = self.limits.timeouts - len(hung)
             before = len(found)
-            for told in self._ask(chapter, left, limits):
+            for told in self._ask(chapter, left, limits, seed):
                 exercise, test = of[told["test"]]
                 points = float(test.header["points"])
                 found[test.id] = Verdict(exercise=exercise.id, points=points, **told)
@@ -142,14 +143,14 @@ class Engine:
             found |= _lost(task, of)
         return found
 
-    def _ask(self, chapter: Chapter, tasks: list[dict], limits: dict) -> Iterator[dict]:
+    def _ask(self, chapter: Chapter, tasks: list[dict], limits: dict, seed: str) -> Iterator[dict]:
         """The verdicts of one round, as they fall."""
         self._ready(chapter)
         ours, theirs = socket.socketpair()
         longest = 30 + sum(len(task["tests"]) for task in tasks) * (limits["wall"] + 7)
         request = {
             "setup": [cell.text for cell in chapter.setup],
-            "secret": _secret(chapter),
+            "secret": _secret(chapter, seed),
             "limits": limits,
             "exercises": tasks,
         }
@@ -295,6 +296,7 @@ def _modules(chapter: Chapter) -> set[str]:
     return found
 
 
-def _secret(chapter: Chapter) -> str:
-    """Seeds of a test's own random numbers: as hidden as the hidden tests they are made of."""
-    return hashlib.sha256("".join(cell.text for cell in chapter.cells).encode()).hexdigest()
+def _secret(chapter: Chapter, seed: str) -> str:
+    """Seeds of a test's own random numbers: as hidden as the hidden tests, and as `seed`."""
+    told = [seed, *(cell.text for cell in chapter.cells)]
+    return hashlib.sha256("".join(told).encode()).hexdigest()

@@ -83,7 +83,7 @@ class PretendEngine:
     def __exit__(self, *_):
         pass
 
-    def run(self, chapter, answers, *, exercises=None, visible_only=False, extra=()):
+    def run(self, chapter, answers, *, exercises=None, visible_only=False, extra=(), seed=""):
         if any("explode" in source for source in answers.values()):
             raise RuntimeError("the worker ended")
         return {
