@@ -54,7 +54,7 @@ def check_notebook(
     sent: Sent, slug: str, engine: Engine, course: Course | None = None
 ) -> CheckedNotebook:
     """The visible checks of every exercise, and what was odd about the file."""
-    chapter = load(slug, (course or Course()).root)
+    chapter = load(slug, course)
     found = extract(sent, chapter)
     verdicts = engine.run(chapter, found.answers, visible_only=True, extra=found.extra)
     need_setup(verdicts.values())

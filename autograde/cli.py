@@ -21,7 +21,7 @@ For teachers, in the usual order (a submission lies in class/submitted/STUDENT/0
   status 02                    who is graded, and who is waiting
   explain 02 --student ID      everything that was found in one notebook
   feedback 02                  a page for each student
-  export 02                    the marks as CSV
+  export 02                    the marks for other programs
   report 02                    the table again; nothing is run
   regrade 02                   after a change of a chapter: whose marks would change
   nbgrader-config              settings for nbgrader's formgrader, if you use it

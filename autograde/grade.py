@@ -17,6 +17,7 @@ from autograde import record as recording
 from autograde import sample_class
 from autograde.chapters import Course
 from autograde.choose import add_class_options, chosen
+from autograde.course_rules import limits
 from autograde.judging import Judged, grader_failed, judge, judge_all
 from autograde.lock import alone
 from autograde.plan import ClassFolder, sent_part, source_digest, submission_digest
@@ -104,7 +105,8 @@ def _plan(
 ) -> dict[str, str]:
     """Student -> digest, of those to be graded; the outcome is told of those who need not be."""
     slug, waiting = outcome.chapter.slug, {}
-    ours, in_book = source_digest(course, slug), recording.graded_students(folder, slug)
+    ours = source_digest(course, slug, limits(folder))
+    in_book = recording.graded_students(folder, slug)
     for one in folder.students(slug):
         if student not in (None, one):
             continue
@@ -191,8 +193,8 @@ def grade(args) -> int:
     Ctrl-C ends the run between submissions, with nothing lost; the exit status is then 130.
     """
     choice = chosen(args, fill=sample_class.build_class if args.sample else None, take_in=True)
-    walled = look_at_walls(required=args.require_isolation)
     course, folder = choice.course, choice.folder
+    walled = look_at_walls(required=args.require_isolation, limits=limits(folder))
     outcomes = []
     for slug in choice.slugs:
         outcome = grade_chapter(

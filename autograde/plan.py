@@ -16,6 +16,7 @@ from pathlib import Path
 
 from autograde.chapters import Course, UsageError
 from autograde.ids import trouble
+from autograde.run import Limits
 
 # The grader's own files that decide about marks; the rest only shows them.
 DECIDING = (
@@ -95,7 +96,7 @@ def write(path: Path, text: str) -> bool:
     return True
 
 
-def source_digest(course: Course, slug: str) -> str:
+def source_digest(course: Course, slug: str, limits: Limits | None = None) -> str:
     """Of everything on our side that the marks of a chapter depend on."""
     lib = importlib.util.find_spec("plainformer").submodule_search_locations[0]
     files = [
@@ -106,7 +107,7 @@ def source_digest(course: Course, slug: str) -> str:
         *sorted(Path(lib).rglob("*.py")),
     ]
     versions = [importlib.metadata.version(name) for name in ("torch", "numpy")]
-    return _digest(*versions, *(file.read_bytes() for file in files))
+    return _digest(str(limits or Limits()), *versions, *(file.read_bytes() for file in files))
 
 
 def sent_part(digest: str) -> str:

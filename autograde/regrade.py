@@ -14,6 +14,7 @@ from autograde import record as recording
 from autograde.changes import Change, changes, old_verdicts, same_tests
 from autograde.chapters import Course, UsageError
 from autograde.choose import add_class_dir, chosen
+from autograde.course_rules import limits
 from autograde.grade import STOPPED, add_workers
 from autograde.judging import Judged, judge, judge_all
 from autograde.lock import alone
@@ -86,7 +87,8 @@ def _graded_work(
 ) -> dict[str, str]:
     """Student -> present digest, of the work that is graded and has not been handed in anew."""
     slug, waiting = told.chapter.slug, {}
-    ours, in_book = source_digest(course, slug), recording.graded_students(folder, slug)
+    ours = source_digest(course, slug, limits(folder))
+    in_book = recording.graded_students(folder, slug)
     for one in folder.students(slug):
         if student not in (None, one):
             continue
@@ -173,7 +175,7 @@ def regrade(args) -> int:
     slug, exercises = _meant(args.what)
     args.chapters = [slug]
     choice = chosen(args)
-    walled = look_at_walls(required=args.require_isolation)
+    walled = look_at_walls(required=args.require_isolation, limits=limits(choice.folder))
     told = regrade_chapter(
         choice.folder,
         slug,

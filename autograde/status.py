@@ -4,6 +4,7 @@ import json
 
 from autograde.chapters import Course
 from autograde.choose import add_class_options, chosen
+from autograde.course_rules import limits
 from autograde.plan import ClassFolder, source_digest, submission_digest
 
 GRADED, CHANGED, WAITING, PROBLEM = "graded", "changed since", "waiting", "could not be graded"
@@ -13,7 +14,7 @@ def states(
     folder: ClassFolder, slug: str, course: Course, student: str | None = None
 ) -> dict[str, tuple[str, str]]:
     """Student -> one of the four states, and why; nothing is graded or written."""
-    ours, found = source_digest(course, slug), {}
+    ours, found = source_digest(course, slug, limits(folder)), {}
     for one in folder.students(slug):
         if student in (None, one):
             sent = submission_digest(folder.submission(one, slug))

@@ -5,7 +5,7 @@ import sys
 
 from autograde.chapters import UsageError
 from autograde.engine.jail import protections
-from autograde.run import Engine
+from autograde.run import Engine, Limits
 
 
 class NoWalls(UsageError):
@@ -20,10 +20,11 @@ def add_isolation(parser) -> None:
     )
 
 
-def look_at_walls(*, required: bool) -> dict:
+def look_at_walls(*, required: bool, limits: Limits | None = None) -> dict:
     """Raise NoWalls where something is missing and all is required; warn where nothing protects.
 
-    Returns the choice of engine, as keywords: one that looks again for itself, if all is required.
+    Returns the choice of engine, as keywords: with the class's limits, and one that looks again for
+    itself if all is required.
     """
     active, missing = protections()
     if missing and required:
@@ -37,4 +38,7 @@ def look_at_walls(*, required: bool) -> dict:
             "network (`python -m autograde doctor`)",
             file=sys.stderr,
         )
-    return {"engine": functools.partial(Engine, isolation="required")} if required else {}
+    if not required and limits in (None, Limits()):
+        return {}
+    isolation = "required" if required else "jail"
+    return {"engine": functools.partial(Engine, limits, isolation=isolation)}

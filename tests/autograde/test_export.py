@@ -1,4 +1,4 @@
-"""CSV that a spreadsheet reads right and never runs."""
+"""CSV of our own, which a spreadsheet reads right and never runs, and points due by the rules."""
 
 import csv
 import io
@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from autograde.course_rules import Rules
 from autograde.export import QUESTIONS, TOTALS, as_csv, question_rows, total_rows
+from autograde.export_points import lines_of
 from autograde.grade import grade_chapter
 from autograde.record import gradebook
 
@@ -22,11 +24,16 @@ def folder(class_of, filled, course, engine):
 
 
 def read(text):
-    return list(csv.DictReader(io.StringIO(text, newline="")))
+    return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
 
 
-def test_one_line_for_each_student_and_question(folder, chapter):
-    rows = question_rows(chapter, folder)
+@pytest.fixture
+def lines(folder, chapter):
+    return lambda: lines_of(folder, [chapter], Rules())
+
+
+def test_one_line_for_each_student_and_question(lines):
+    rows = question_rows(lines())
     assert [(row["student"], row["test"]) for row in rows[:4]] == [
         ("=HYPERLINK(1)", "90-double-by-hand"),
         ("=HYPERLINK(1)", "90-double-general"),
@@ -38,24 +45,24 @@ def test_one_line_for_each_student_and_question(folder, chapter):
     assert rows[3]["to_be_read"] == 1
 
 
-def test_totals_are_the_sums_of_the_questions(folder, chapter):
-    questions = question_rows(chapter, folder)
-    for total in total_rows(chapter, folder):
+def test_totals_are_the_sums_of_the_questions(lines):
+    questions = question_rows(lines())
+    for total in total_rows(lines()):
         mine = [row["points"] for row in questions if row["student"] == total["student"]]
         assert total["points"] == (sum(mine) if mine else None)
 
 
-def test_a_submission_that_could_not_be_graded_has_no_points_and_a_reason(folder, chapter):
-    row = next(row for row in total_rows(chapter, folder) if row["student"] == "broken")
+def test_a_submission_that_could_not_be_graded_has_no_points_and_a_reason(lines):
+    row = next(row for row in total_rows(lines()) if row["student"] == "broken")
     assert row["points"] is None
     assert "not valid JSON" in row["not_graded_because"]
 
 
-def test_a_score_given_by_a_person_is_what_is_exported(folder, chapter):
+def test_a_score_given_by_a_person_is_what_is_exported(folder, lines):
     with gradebook(folder) as book:
         book.find_grade("90-why", SLUG, SLUG, "=HYPERLINK(1)").manual_score = 1.5
         book.db.commit()
-    assert total_rows(chapter, folder)[0]["points"] == 4.5
+    assert total_rows(lines())[0]["points"] == 4.5
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
@@ -100,8 +107,10 @@ def test_one_chapter_or_student_has_files_of_its_own(command, folder):
     assert {path.name for path in to.iterdir()} - set(before) == {
         "90-example-questions.csv",
         "90-example-totals.csv",
+        "90-example-wide.csv",
         "ada-questions.csv",
         "ada-totals.csv",
+        "ada-wide.csv",
     }
 
 
@@ -113,3 +122,82 @@ def test_a_file_without_a_line_is_not_written(command, class_of, capsys):
     assert "no lines, so not written" in capsys.readouterr().out
     assert (folder.root / "export" / "questions.csv").read_text() == "of yesterday"
     assert (folder.root / "export" / "totals.csv").exists()
+
+
+# course.toml at export
+
+
+@pytest.fixture
+def late(folder):
+    """The class with rules by which =HYPERLINK(1), handed in on the 12th, is three days late."""
+    record = folder.read_record("=HYPERLINK(1)", SLUG)
+    folder.write_record({**record, "submitted": "2026-10-12T16:00:00+00:00"})
+    (folder.root / "course.toml").write_text(
+        "[late]\ncost_per_day = 0.1\nslip_days = 1\n[deadlines]\n90 = 2026-10-09T18:00:00\n"
+    )
+    return folder
+
+
+def test_lateness_is_worked_out_at_export_and_the_gradebook_keeps_its_scores(
+    command, late, tmp_path
+):
+    before = late.gradebook.read_bytes()
+    command("export", "--class-dir", late.root, "--to", tmp_path)
+    row = read((tmp_path / "totals.csv").read_text(encoding="utf-8-sig"))[0]
+    assert (row["points"], row["days_late"], row["slip_days"]) == ("3.0", "3", "1")
+    assert (row["fraction_lost"], row["points_due"]) == ("0.2", "2.4")
+    assert row["why_due"] == "3 days late, 1 slip day spent: 0.2 of the points lost"
+    assert late.gradebook.read_bytes() == before
+
+
+def test_points_of_a_tier_that_does_not_count_are_not_due(command, folder, tmp_path):
+    (folder.root / "course.toml").write_text('tiers = ["more"]')
+    command("export", "--class-dir", folder.root, "--to", tmp_path)
+    row = read((tmp_path / "totals.csv").read_text(encoding="utf-8-sig"))[0]
+    assert (row["points"], row["out_of"]) == ("3.0", "8.0")
+    assert (row["points_due"], row["points_due_out_of"]) == ("0.0", "5.0")
+
+
+def test_the_wide_file_has_a_column_for_each_exercise(command, late, tmp_path):
+    command("export", "--class-dir", late.root, "--to", tmp_path)
+    text = (tmp_path / "wide.csv").read_text(encoding="utf-8-sig")
+    assert csv.Sniffer().sniff(text).delimiter == ","
+    rows = read(text)
+    assert rows[0] == {
+        "student": "'=HYPERLINK(1)",
+        "90-double": "3.0",
+        "90-row-means": "0.0",
+        "90-why": "0.0",
+        "90-example points": "3.0",
+        "90-example days late": "3",
+        "90-example points due": "2.4",
+    }
+    assert set(rows[2].values()) == {"broken", ""}
+
+
+def test_rules_that_cannot_be_followed_stop_the_export(command, folder, capsys):
+    (folder.root / "course.toml").write_text("[late]\nslip_day = 3")
+    assert command("export", "--class-dir", folder.root) == 2
+    assert "[late] slip_day is no key" in capsys.readouterr().err
+    assert not (folder.root / "export").exists()
+
+
+def test_an_extension_for_nobody_is_told(command, late, capsys):
+    with (late.root / "course.toml").open("a") as file:
+        file.write("[extensions.adda]\n90 = 3\n")
+    command("export", "--class-dir", late.root)
+    assert "extensions for 'adda', who handed in nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--json", "--gradescope"], "--json writes no files"),
+        (["--moodle", "x.csv"], "name its chapter"),
+        (["--student", "ada", "--canvas", "x.csv"], "take --student away"),
+        (["90", "--assignment", "HW 1"], "--assignment goes with --canvas"),
+    ],
+)
+def test_options_that_do_not_go_together(command, folder, capsys, options, words):
+    assert command("export", "--class-dir", folder.root, *options) == 2
+    assert words in capsys.readouterr().err

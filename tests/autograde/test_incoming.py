@@ -407,7 +407,7 @@ def test_any_other_name_is_graded_like_any_other(class_of, filled, course, engin
 
 
 def arguments(folder, **more):
-    return SimpleNamespace(chapters=[], student=None, class_dir=folder.root, **more)
+    return SimpleNamespace(chapters=[], student=None, class_dir=folder.root, overlay=None, **more)
 
 
 def test_grading_takes_in_first_what_has_come_and_other_commands_only_say_so(

@@ -3,8 +3,10 @@
 import pytest
 
 from autograde import run, walls
-from autograde.run import NOT_WRITTEN, Engine, Limits, WorkerError
+from autograde.run import NOT_WRITTEN, TIMEOUT, Engine, Limits, WorkerError
 from autograde.walls import NoWalls, look_at_walls
+
+SLUG = "90-example"
 
 
 @pytest.fixture
@@ -73,3 +75,20 @@ def prepare(self): raise jail.JailError("no such machine")
 jail.Jail.prepare = prepare
 worker.main(int(sys.argv[1]), json.loads(sys.argv[2]))
 """
+
+
+def test_a_class_is_graded_with_its_own_limits_and_told_when_they_have_changed(
+    class_of, filled, command, capsys
+):
+    slow = "import time\ndef double(x):\n    time.sleep(1.5)\n    return 2 * x"
+    folder = class_of(ada=filled(double=slow))
+    rules = folder.root / "course.toml"
+    rules.write_text("[limits]\nwall = 0.5\n")
+    assert command("grade", "90", "--class-dir", folder.root) == 0
+    found = {test["test"]: test["state"] for test in folder.read_record("ada", SLUG)["tests"]}
+    assert found["90-double-by-hand"] == TIMEOUT
+    assert command("grade", "90", "--class-dir", folder.root) == 0
+    assert "0 graded, 1 unchanged" in capsys.readouterr().out
+    rules.write_text("[limits]\nwall = 9\n")
+    assert command("regrade", "90", "--class-dir", folder.root, "--write") == 0
+    assert "0      3" in capsys.readouterr().out

@@ -8,6 +8,7 @@ import pytest
 
 import build_book
 from autograde import source
+from autograde.source_cells import HIDDEN, SOLUTION
 
 SHORTEST = 20  # shorter lines, such as `return scores`, stand in many places by right
 
@@ -78,13 +79,13 @@ def texts(book) -> dict[str, str]:
 @pytest.mark.parametrize("slug", slugs())
 def test_there_is_something_to_hide(slug):
     """Otherwise the tests below would pass for want of a secret."""
-    assert len(secrets(slug, source.SOLUTION)) > 5
-    assert len(secrets(slug, source.HIDDEN)) > 5
+    assert len(secrets(slug, SOLUTION)) > 5
+    assert len(secrets(slug, HIDDEN)) > 5
 
 
 @pytest.mark.parametrize("slug", slugs())
 def test_solutions_stand_in_their_drop_downs_only(slug, texts):
-    lines = secrets(slug, source.SOLUTION)
+    lines = secrets(slug, SOLUTION)
     found = {n: [x for x in lines if squeezed(x) in text] for n, text in texts.items()}
     assert not {name: hits for name, hits in found.items() if hits}
 
@@ -96,15 +97,15 @@ def test_solutions_do_stand_in_their_drop_downs(slug, book):
     text = squeezed(visible_text(page))
     chapter = source.load(slug)
     for exercise in chapter.exercises.values():
-        for line in region(exercise.cell.text, source.SOLUTION):
+        for line in region(exercise.cell.text, SOLUTION):
             assert squeezed(line) in text
 
 
 @pytest.mark.parametrize("slug", slugs())
 def test_hidden_tests_stand_nowhere(slug, book, texts):
     # the key of a quiz is both: hidden in its test, and the solution in its drop-down
-    solutions = secrets(slug, source.SOLUTION)
-    lines = [line for line in secrets(slug, source.HIDDEN) if line not in solutions]
+    solutions = secrets(slug, SOLUTION)
+    lines = [line for line in secrets(slug, HIDDEN) if line not in solutions]
     assert lines
     whole = (book.html / "chapters" / f"{slug}.html").read_text(encoding="utf-8")
     everywhere = {**texts, "with drop-downs": squeezed(visible_text(whole))}
@@ -115,7 +116,7 @@ def test_hidden_tests_stand_nowhere(slug, book, texts):
 @pytest.mark.parametrize("slug", slugs())
 def test_the_search_index_knows_no_word_of_a_solution(slug, book, texts):
     """The index holds single words: take those that no published text has."""
-    lines = secrets(slug, source.SOLUTION) + secrets(slug, source.HIDDEN)
+    lines = secrets(slug, SOLUTION) + secrets(slug, HIDDEN)
     words = set(re.findall(r"[a-z]{7,}", " ".join(lines).lower()))
     others = "".join(text for name, text in texts.items() if name != "searchindex.js").lower()
     index = (book.html / "searchindex.js").read_text(encoding="utf-8").lower()
@@ -123,7 +124,7 @@ def test_the_search_index_knows_no_word_of_a_solution(slug, book, texts):
 
 
 def test_markers_of_the_source_stand_nowhere(texts):
-    marks = [squeezed(mark) for mark in (*source.SOLUTION, *source.HIDDEN)]
+    marks = [squeezed(mark) for mark in (*SOLUTION, *HIDDEN)]
     assert not {name for name, text in texts.items() if any(mark in text for mark in marks)}
 
 
