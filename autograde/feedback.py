@@ -12,6 +12,7 @@ from html import escape
 
 from autograde.chapters import Course
 from autograde.choose import add_class_options, chosen
+from autograde.page_style import whole_page
 from autograde.plan import ClassFolder, write
 from autograde.record import Score, scores
 from autograde.source import Chapter, Exercise, load
@@ -29,45 +30,11 @@ STATES = {
     "not written": ("○", "not written yet"),
 }
 
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<main>
-<h1>{title}</h1>
+BODY = """<h1>{title}</h1>
 <p class="sum">{points} points{waiting}</p>
 <p>{who}</p>
 {sections}
-{notes}
-</main>
-</body>
-</html>
-"""
-
-STYLE = """
-:root { color-scheme: light dark; --ink: #1c1c1c; --paper: #fff; --soft: #f2f2f2; --line: #767676;
-  --good: #1a6b33; --bad: #a32020; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --paper: #161616; --soft: #262626;
-  --line: #8c8c8c; --good: #7fd197; --bad: #ff9d94; } }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 1rem/1.5 system-ui, sans-serif; }
-main { max-width: 46rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .25rem; }
-.sum { font-size: 1.25rem; font-weight: 600; }
-ul.tests { list-style: none; padding: 0; }
-ul.tests > li { border-left: .25rem solid var(--line); padding: .1rem .75rem; margin: .6rem 0; }
-ul.tests > li.pass { border-color: var(--good); }
-ul.tests > li.missed { border-color: var(--bad); }
-.pass > strong { color: var(--good); } .missed > strong { color: var(--bad); }
-pre { background: var(--soft); padding: .6rem; white-space: pre-wrap; overflow-wrap: anywhere; }
-@media print { body { background: none; } }
-"""
+{notes}"""
 
 
 def feedback_page(chapter: Chapter, record: dict, in_book: dict[str, Score]) -> str:
@@ -78,9 +45,9 @@ def feedback_page(chapter: Chapter, record: dict, in_book: dict[str, Score]) -> 
     sections = [_exercise(one, tests, in_book) for one in chapter.exercises.values()]
     sections += [_written(cell, record, in_book.get(cell.id)) for cell in chapter.written]
     unread = sum(score.needs_manual_grade for score in in_book.values())
-    return PAGE.format(
-        title=escape(f"{chapter.title}: feedback"),
-        style=STYLE,
+    title = escape(f"{chapter.title}: feedback")
+    body = BODY.format(
+        title=title,
         points=f"{total:g} of {out_of:g}",
         waiting=f", {unread} still to be read by a person" if unread else "",
         who=f"For {escape(record['student'])}, {escape(record['file'])}, "
@@ -88,6 +55,7 @@ def feedback_page(chapter: Chapter, record: dict, in_book: dict[str, Score]) -> 
         sections="\n".join(sections),
         notes=_notes(record["notes"]),
     )
+    return whole_page(title, body)
 
 
 def _exercise(exercise: Exercise, tests: dict[str, dict], in_book: dict[str, Score]) -> str:

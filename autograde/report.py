@@ -3,8 +3,8 @@
 import json
 from dataclasses import dataclass, field
 
-from autograde.choose import add_class_options, chosen
-from autograde.plan import ClassFolder
+from autograde.choose import Choice, add_class_options, chosen
+from autograde.plan import ClassFolder, write
 from autograde.record import Score, scores
 from autograde.source import Chapter, load
 
@@ -204,6 +204,7 @@ def _wrapped(words: list[str], width: int) -> list[str]:
 def add_report(commands) -> None:
     parser = commands.add_parser("report", help="show the grades again; nothing is run")
     add_class_options(parser)
+    parser.add_argument("--html", action="store_true", help="write a page on each chapter instead")
     parser.set_defaults(run=report)
 
 
@@ -215,7 +216,18 @@ def report(args) -> int:
     ]
     if args.json:
         print(json.dumps({**choice.as_json(), "chapters": [one.as_json() for one in tables]}))
+    elif args.html:
+        _write_pages(choice)
     else:
         print("\n\n".join(map(str, tables)))
     ungraded = any(row.reason for one in tables for row in one.rows)
     return 1 if choice.tell_strays() or ungraded else 0
+
+
+def _write_pages(choice: Choice) -> None:
+    from autograde.report_page import report_page  # which needs the table above
+
+    for slug in choice.slugs:
+        path = choice.folder.root / "report" / f"{slug}.html"
+        write(path, report_page(choice.folder, load(slug, choice.course)))
+        print(path)
