@@ -7,11 +7,10 @@ import re
 from collections.abc import Callable
 
 from autograde.notebook import SentCell
-from autograde.syntax import defined_names, parse, used_names
+from autograde.syntax import UNPARSABLE, defined_names, parse, used_names
 
 SHORT = 20_000  # characters; what is longer is parsed again each time, so that memory stays flat
 
-UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 DEFINITION = re.compile(r"^(?:def|class)\s+(\w+)|^(\w+)\s*=", re.MULTILINE)
 MAGIC = re.compile(r"^(\s*)([%!].*|\?.*|.*\?)$")
 

@@ -13,11 +13,12 @@ import warnings
 
 # A "\\d" in an answer is the learner's affair, and no warning on the teacher's screen.
 warnings.filterwarnings("ignore", module=r"^(<unknown>|cell)$")
+UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)  # what `parse` may raise
 _turn = threading.Lock()
 
 
 def parse(code: str) -> ast.Module:
-    """As `ast.parse`. Raises SyntaxError, ValueError, RecursionError or MemoryError."""
+    """As `ast.parse`. Raises one of UNPARSABLE."""
     with _turn:
         return ast.parse(code)
 
