@@ -204,13 +204,19 @@ def _wrapped(words: list[str], width: int) -> list[str]:
 def add_report(commands) -> None:
     parser = commands.add_parser("report", help="show the grades again; nothing is run")
     add_class_options(parser)
-    parser.add_argument("--html", action="store_true", help="write a page on each chapter instead")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--html", action="store_true", help="write a page on each chapter instead")
+    instead.add_argument(
+        "--similarity", action="store_true", help="list answers that are written alike instead"
+    )
     parser.set_defaults(run=report)
 
 
 def report(args) -> int:
     """Print the tables; return 1 when a submission is not graded."""
     choice = chosen(args)
+    if args.similarity:
+        return _show_similarity(choice, as_json=args.json)
     tables = [
         table(choice.folder, load(slug, choice.course), args.student) for slug in choice.slugs
     ]
@@ -222,6 +228,19 @@ def report(args) -> int:
         print("\n\n".join(map(str, tables)))
     ungraded = any(row.reason for one in tables for row in one.rows)
     return 1 if choice.tell_strays() or ungraded else 0
+
+
+def _show_similarity(choice: Choice, *, as_json: bool) -> int:
+    from autograde.similarity import of_class
+
+    found = [
+        of_class(choice.folder, load(slug, choice.course), choice.course) for slug in choice.slugs
+    ]
+    if as_json:
+        print(json.dumps({**choice.as_json(), "chapters": [one.as_json() for one in found]}))
+    else:
+        print("\n\n".join(map(str, found)))
+    return 1 if choice.tell_strays() else 0
 
 
 def _write_pages(choice: Choice) -> None:
