@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autograde.chapters import ROOT, Course, UsageError
+from autograde.course_rules import overlay
 from autograde.incoming import unpack
 from autograde.overlay import add_overlay, with_overlay
 from autograde.plan import ClassFolder
@@ -80,7 +81,8 @@ def chosen(
     With `take_in`, what lies in incoming/ is unpacked, and standard error says what was done.
     Raises UsageError for a chapter, class or student that does not exist.
     """
-    course, folder = with_overlay(Course(), args.overlay), chosen_class(args)
+    folder = chosen_class(args)
+    course = with_overlay(Course(), args.overlay or overlay(folder))
     named = [course.resolve(name) for name in args.chapters]
     if fill is not None:
         fill(folder, course, named)

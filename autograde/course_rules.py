@@ -2,6 +2,7 @@
 
     time_zone = "Europe/Berlin"          # default UTC
     tiers = ["core", "more"]             # whose points count; default all three
+    overlay = "../own-tests"             # hidden tests of this class, seen from its folder
     [limits]                             # of one test: cpu and wall in seconds, memory in GiB
     cpu = 10
     [late]
@@ -36,7 +37,7 @@ from autograde.run import Limits
 from autograde.source import TIERS, Chapter
 
 NAME = "course.toml"
-KNOWN = ("time_zone", "tiers", "limits", "late", "deadlines", "extensions")
+KNOWN = ("time_zone", "tiers", "overlay", "limits", "late", "deadlines", "extensions")
 LATE = ("slip_days", "cost_per_day", "cap", "hard_end")
 END_OF_DAY = datetime.time(23, 59, 59)
 
@@ -107,6 +108,14 @@ def limits(folder: ClassFolder) -> Limits:
         number = _number(path, f"[limits] {key}", value, least=1e-3, whole=key == "timeouts")
         known[key] = number if key == "timeouts" else float(number)
     return Limits(**known)
+
+
+def overlay(folder: ClassFolder) -> Path | None:
+    """The folder with this class's own hidden tests, where it names one. Raises BadRules."""
+    path = folder.root / NAME
+    named = _said(path).get("overlay")
+    _need(named is None or isinstance(named, str), path, f"overlay is a folder, not {named!r}")
+    return None if named is None else folder.root / Path(named).expanduser()
 
 
 def _said(path: Path) -> dict:

@@ -1,4 +1,6 @@
-"""Hidden tests of one class, from a folder that is never committed: `--overlay DIR`.
+"""Hidden tests of one class, from a folder that is never committed.
+
+`--overlay DIR` names it, or `overlay` in the class's course.toml.
 
 Whoever reads this repository reads its hidden tests. A class whose marks count is judged by others:
 `DIR/02-attention.md` is MyST like a chapter's source, of test cells only. A cell with the id of a
@@ -28,14 +30,17 @@ def with_overlay(course: Course, folder: Path | None) -> Course:
     if folder is None:
         return course
     if not folder.is_dir():
-        raise NoOverlay(f"--overlay: there is no folder {folder}")
+        raise NoOverlay(f"own hidden tests: there is no folder {folder}")
     files = {path.stem for path in folder.glob("*.md")} - {"README"}
     if stray := sorted(files - set(course.slugs())):
         raise NoOverlay(
-            f"--overlay: {folder} has files for no chapter: {', '.join(stray)}; {course.written()}"
+            f"own hidden tests: {folder} has files for no chapter: {', '.join(stray)}; "
+            f"{course.written()}"
         )
     if not files:
-        raise NoOverlay(f"--overlay: {folder} has no file; it is named like {course.slugs()[0]}.md")
+        raise NoOverlay(
+            f"own hidden tests: {folder} has no file; one is named like {course.slugs()[0]}.md"
+        )
     return replace(course, overlay=folder.resolve())
 
 

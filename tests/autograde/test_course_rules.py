@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from autograde.chapters import ROOT, Course
-from autograde.course_rules import BadRules, limits, rules
+from autograde.course_rules import BadRules, limits, overlay, rules
 from autograde.plan import ClassFolder
 from autograde.run import Limits
 from autograde.source import TIERS
@@ -117,7 +117,7 @@ def test_what_does_not_fit_is_said_with_its_place(told, course, text, words):
 
 def test_the_example_on_the_page_for_teachers_is_understood(told):
     page = (ROOT / "pages" / "grading.md").read_text()
-    (example,) = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    example, second = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
     folder = told(example)
     read = rules(folder, Course())
     assert read.dates("ada", "02-attention").due == datetime.datetime(
@@ -127,3 +127,6 @@ def test_the_example_on_the_page_for_teachers_is_understood(told):
         2026, 10, 31, 23, 59, 59, tzinfo=BERLIN
     )
     assert limits(folder) == Limits(cpu=10, memory=3)
+    assert overlay(folder) is None
+    own = overlay(told(second + example))
+    assert own.resolve() == folder.root.parent.resolve() / "own-tests"

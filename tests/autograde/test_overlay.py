@@ -119,7 +119,7 @@ def test_a_slip_in_the_overlay_is_named(overlaid, cells, words):
 def test_a_folder_that_cannot_be_meant_is_an_error(course, tmp_path, overlaid):
     with pytest.raises(NoOverlay, match="there is no folder"):
         with_overlay(course, tmp_path / "nowhere")
-    with pytest.raises(NoOverlay, match="has no file; it is named like 90-example"):
+    with pytest.raises(NoOverlay, match="has no file; one is named like 90-example"):
         with_overlay(course, tmp_path)
     with pytest.raises(NoOverlay, match="files for no chapter: 90-exampel; written chapters: 90"):
         overlaid(ONE_MORE, name="90-exampel.md")
@@ -144,3 +144,19 @@ def test_commands_take_it(course, overlaid, class_of, filled, command, capsys):
         assert "90-example: An example, 12 points" in capsys.readouterr().out
     assert command("grade", "--class-dir", folder.root, "--overlay", mine / "no") == 2
     assert "there is no folder" in capsys.readouterr().err
+
+
+def test_the_class_may_name_it_once_for_all_commands(
+    course, overlaid, class_of, filled, command, capsys
+):
+    folder = class_of(ada=filled(double=RIGHT))
+    rules = folder.root / "course.toml"
+    overlaid(ONE_MORE)  # in "own tests", beside the class
+    rules.write_text('overlay = "../own tests"')
+    for words in (["grade"], ["report"]):
+        assert command(*words, "90", "--class-dir", folder.root) == 0
+        assert "90-example: An example, 12 points" in capsys.readouterr().out
+    for named, told in [('"elsewhere"', "no folder"), ("3", "overlay is a folder, not 3")]:
+        rules.write_text(f"overlay = {named}")
+        assert command("report", "90", "--class-dir", folder.root) == 2
+        assert told in capsys.readouterr().err
