@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from autograde.source import Chapter
 
 EASY, HARD, FLAT = 0.95, 0.30, 0.20
-FEW = 20  # people below which a correlation is mostly chance
+FEW = 20  # people below which a share or a correlation is mostly chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class Item:
                 "checks refuse right answers"
             )
         if self.discrimination is not None and self.discrimination < FLAT:
-            few = f" (with {self.attempted} people this may be chance)" * (self.attempted < FEW)
             told.append(
                 f"discrimination {self.discrimination:.2f}: those who do well elsewhere do hardly "
-                f"better here; it may check something else than it teaches{few}"
+                "better here; it may check something else than it teaches"
             )
-        return tuple(told)
+        few = f" (with {self.attempted} people this may be chance)" * (self.attempted < FEW)
+        return tuple(flag + few for flag in told)
 
 
 def items(

@@ -45,6 +45,7 @@ def report_page(folder: ClassFolder, chapter: Chapter) -> str:
         _flags(found),
         _exercises(found),
         _mistakes(found),
+        _waiting(shown),
         _ungraded(shown),
     ]
     return whole_page(title, "\n".join(part for part in parts if part), STYLE)
@@ -56,15 +57,12 @@ def _totals(shown: Table) -> list[float]:
 
 def _summary(shown: Table) -> str:
     totals, out_of = _totals(shown), sum(shown.out_of.values())
-    waiting = sum(None in row.marks.values() for row in shown.rows if row.reason is None)
     told = [f"{len(totals)} of {len(shown.rows)} submissions are graded."]
     if totals:
         told.append(
             f"Of {out_of:g} points the median is {statistics.median(totals):g}, the least "
             f"{min(totals):g}, the most {max(totals):g}."
         )
-    if waiting:
-        told.append(f"{waiting} have answers that a person has still to read.")
     return f"<p>{' '.join(told)}</p>"
 
 
@@ -160,6 +158,14 @@ def _mistakes(found: list[Item]) -> str:
         "that was broken; in brackets, for how many people.</p>\n"
         + _table("What went wrong", ["exercise", "mistakes"], rows)
     )
+
+
+def _waiting(shown: Table) -> str:
+    waiting = [row.student for row in shown.rows if not row.reason and None in row.marks.values()]
+    if not waiting:
+        return ""
+    told = f"<p>{len(waiting)} people wait for a reader: {escape(', '.join(waiting))}.</p>"
+    return f"<h2>Still to be read by a person</h2>\n{told}"
 
 
 def _ungraded(shown: Table) -> str:

@@ -82,12 +82,14 @@ def item(**more):
         ({"solved": 0.96}, ["96% solve it", "accept too much"]),
         ({"solved": 0.29}, ["only 29% solve it", "refuse right answers"]),
         ({"discrimination": 0.19}, ["discrimination 0.19"]),
+        ({"solved": 1.0, "attempted": 19}, ["100% solve it", "with 19 people this may be chance"]),
         ({"discrimination": -0.4, "attempted": 8}, ["with 8 people this may be chance"]),
     ],
 )
 def test_what_looks_suspicious_is_said_in_a_sentence(more, words):
     (flag,) = item(**more).flags
     assert all(word in flag for word in words)
+    assert ("chance" in flag) == ("attempted" in more)
 
 
 def test_what_is_in_order_or_unknown_has_no_flag():
