@@ -20,6 +20,7 @@ For teachers, in the usual order (a submission lies in class/submitted/STUDENT/0
   grade 02                     grade what was submitted: a table, and why points are missing
   status 02                    who is graded, and who is waiting
   explain 02 --student ID      everything that was found in one notebook
+  marking 02 --export          written answers as a sheet to fill in, without names
   feedback 02                  a page for each student
   export 02                    the marks for other programs
   report 02                    the table again; nothing is run
@@ -48,17 +49,7 @@ def main(argv: list[str] | None = None) -> int:
 
     Whatever a command has written by then is whole, so the same command goes on from there.
     """
-    parser = argparse.ArgumentParser(
-        prog="python -m autograde",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    commands = parser.add_subparsers(metavar="COMMAND", title="all commands", required=True)
-    for name in COMMANDS:
-        getattr(importlib.import_module(f"autograde.{name}"), f"add_{name}")(commands)
-    add_release(commands)
-    args = parser.parse_args(argv)
+    args = command_line().parse_args(argv)
     for stream in (sys.stdout, sys.stderr):  # a name that cannot be printed costs nobody the table
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -70,6 +61,21 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nautograde: stopped; run the same command to go on", file=sys.stderr)
         return 130
+
+
+def command_line() -> argparse.ArgumentParser:
+    """All commands with their options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m autograde",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", title="all commands", required=True)
+    for name in COMMANDS:
+        getattr(importlib.import_module(f"autograde.{name}"), f"add_{name}")(commands)
+    add_release(commands)
+    return parser
 
 
 def add_release(commands) -> None:
