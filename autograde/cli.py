@@ -40,7 +40,7 @@ Exit status: 0 all is well, 1 something failed or could not be graded, 2 called 
 # The modules that each add one command, in the order of the work.
 COMMANDS = [
     "check", "doctor", "grade", "status", "explain", "feedback", "export", "report",
-    "regrade", "nbgrader_config", "audit",
+    "regrade", "marking", "nbgrader_config", "audit",
 ]  # fmt: skip
 
 

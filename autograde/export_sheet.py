@@ -57,16 +57,17 @@ class Sheet:
         return ((BOM if self.bom else "") + text.getvalue()).encode()
 
 
-def read_sheet(path: Path) -> Sheet:
-    """Read a CSV file in UTF-8. Raises BadSheet."""
+EXPORT_AGAIN = "export it again, and do not save it in Excel"
+
+
+def read_sheet(path: Path, way_out: str = EXPORT_AGAIN) -> Sheet:
+    """Read a CSV file in UTF-8. Raises BadSheet; `way_out` helps with one that is not in UTF-8."""
     try:
         text = path.read_bytes().decode("utf-8")
     except OSError as error:
         raise BadSheet(f"{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise BadSheet(
-            f"{path} is not UTF-8; export it again, and do not save it in Excel"
-        ) from None
+        raise BadSheet(f"{path} is not UTF-8; {way_out}") from None
     bom, text = text.startswith(BOM), text.removeprefix(BOM)
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)

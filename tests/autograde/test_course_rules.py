@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from autograde.chapters import ROOT, Course
-from autograde.course_rules import BadRules, limits, overlay, rules
+from autograde.course_rules import BadRules, book_address, limits, overlay, rules
 from autograde.plan import ClassFolder
 from autograde.run import Limits
 from autograde.source import TIERS
@@ -117,7 +117,8 @@ def test_what_does_not_fit_is_said_with_its_place(told, course, text, words):
 
 def test_the_example_on_the_page_for_teachers_is_understood(told):
     page = (ROOT / "pages" / "grading.md").read_text()
-    example, second = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    examples = re.findall(r"^```toml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    example, second = (one for one in examples if one.startswith(("time_zone", "# class/course")))
     folder = told(example)
     read = rules(folder, Course())
     assert read.dates("ada", "02-attention").due == datetime.datetime(
@@ -130,3 +131,23 @@ def test_the_example_on_the_page_for_teachers_is_understood(told):
     assert overlay(folder) is None
     own = overlay(told(second + example))
     assert own.resolve() == folder.root.parent.resolve() / "own-tests"
+
+
+@pytest.mark.parametrize("address", ["https://example.org", "http://10.0.0.2:8000/our%20course/"])
+def test_the_book_has_an_address(told, address):
+    assert book_address(told(f'book = "{address}"')) == address
+    assert book_address(told("")) is None
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        '"javascript:alert(1)"', '"www.example.org"', '"https://"', '"https://example.org/#top"',
+        '"https://example.org/?a=b"', '"https://ada:secret@example.org/"', '"https://[::1"',
+        '"https://example.org/index.html"', '"https://example.org/a b"', '"https://a/\\u202Eb"',
+        '"https://example.org:99999/"', "3",
+    ],
+)  # fmt: skip
+def test_what_no_link_can_be_made_of_is_an_error(told, address):
+    with pytest.raises(BadRules, match="book is an address like"):
+        book_address(told(f"book = {address}"))
