@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := book,test,triton
+EXTRAS := book,test,triton,cluster
 comma := ,
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 PORT ?= 8000
@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := course
 .PHONY: course install learner assets release book class serve lab check test test-fast lint \
-        audit bench chromium clean help
+        audit bench chromium postgres clean help
 
 course: book class  ## build everything: environment, data, book, sample class (the default)
 	@echo
@@ -60,7 +60,7 @@ check: $(BIN)/jupyter  ## check your notebook: make check CH=02
 	@test -n "$(CH)" || { echo "make: say which chapter, for example make check CH=02"; exit 2; }
 	@python -m autograde check $(CH); test $$? -ne 2  # something to mend is no error of make's
 
-test: assets chromium lint  ## run every test, and say where the time went
+test: assets chromium postgres lint  ## run every test, and say where the time went
 	@python -m pytest
 
 test-fast: assets  ## run the tests that the uncommitted change touches
@@ -80,6 +80,12 @@ chromium:
 	{ if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 	    echo "Installing chromium for the page tests"; apt-get update -qq && apt-get install -y -qq chromium >/dev/null; \
 	  else echo "make: the page tests need Chromium; install it (Debian: apt-get install chromium) or set CHROMIUM=/path/to/chrome"; exit 1; fi; }
+
+postgres:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || \
+	{ if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Installing PostgreSQL for the gradebook tests"; apt-get update -qq && apt-get install -y -qq postgresql >/dev/null; \
+	  else echo "make: without PostgreSQL the tests of gradebooks in it are skipped (Debian: apt-get install postgresql)"; fi; }
 
 clean:  ## remove what was built (the data cache outlives it)
 	rm -rf _build build *.egg-info lib/*.egg-info .pytest_cache .ruff_cache

@@ -3,6 +3,8 @@
     time_zone = "Europe/Berlin"          # default UTC
     tiers = ["core", "more"]             # whose points count; default all three
     overlay = "../own-tests"             # hidden tests of this class, seen from its folder
+    gradebook = "postgresql://ada@db.example.org/marks"    # default gradebook.db beside this file
+    book = "https://example.org/course"  # where the class reads the book; feedback links to it
     [limits]                             # of one test: cpu and wall in seconds, memory in GiB
     cpu = 10
     [late]
@@ -21,6 +23,7 @@ costs somebody points.
 """
 
 import datetime
+import re
 import tomllib
 import unicodedata
 from collections.abc import Callable
@@ -28,6 +31,7 @@ from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo
 
 from autograde.chapters import Course, UnknownChapter, UsageError
@@ -37,7 +41,11 @@ from autograde.run import Limits
 from autograde.source import TIERS, Chapter
 
 NAME = "course.toml"
-KNOWN = ("time_zone", "tiers", "overlay", "limits", "late", "deadlines", "extensions")
+KNOWN = (
+    "time_zone", "tiers", "overlay", "gradebook", "book", "limits", "late", "deadlines",
+    "extensions",
+)  # fmt: skip
+POSTGRESQL = ("postgresql", "postgresql+psycopg")
 LATE = ("slip_days", "cost_per_day", "cap", "hard_end")
 END_OF_DAY = datetime.time(23, 59, 59)
 
@@ -116,6 +124,50 @@ def overlay(folder: ClassFolder) -> Path | None:
     named = _said(path).get("overlay")
     _need(named is None or isinstance(named, str), path, f"overlay is a folder, not {named!r}")
     return None if named is None else folder.root / Path(named).expanduser()
+
+
+def gradebook_url(folder: ClassFolder) -> str | None:
+    """Where the gradebook is kept instead of in gradebook.db, as SQLAlchemy and nbgrader write it.
+
+    A password is left to PostgreSQL's own ways, `~/.pgpass` and PGPASSWORD: this file is copied,
+    shown and committed.
+    """
+    path = folder.root / NAME
+    named = _said(path).get("gradebook")
+    if named is None:
+        return None
+    what = 'gradebook is like "postgresql://user@host/database"'
+    _need(isinstance(named, str), path, f"{what}, not {named!r}")
+    try:
+        url = urlsplit(named)
+        right = url.scheme in POSTGRESQL and url.path.strip("/") != ""
+        secret = url.password is not None or "password" in parse_qs(url.query)
+    except ValueError:
+        right = secret = False
+    why = "gradebook holds a password; keep it in ~/.pgpass, or in PGPASSWORD"
+    _need(not secret, path, why)
+    _need(right, path, f"{what}, not {named!r}")
+    return named.replace(url.scheme, POSTGRESQL[-1], 1)
+
+
+def book_address(folder: ClassFolder) -> str | None:
+    """Where this class reads the book on the web, if it says so. Raises BadRules."""
+    path = folder.root / NAME
+    named = _said(path).get("book")
+    if named is not None:
+        what = f'book is an address like "https://example.org/course", not {named!r}'
+        _need(isinstance(named, str) and _is_address(named), path, what)
+    return named
+
+
+def _is_address(text: str) -> bool:
+    """Of a folder on the web: its pages are found by adding a slash and their names."""
+    try:
+        parts = urlsplit(text)
+        right = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return right and text.isprintable() and not re.search(r'[\s?#@\\<>"]|\.html$', text)
 
 
 def _said(path: Path) -> dict:

@@ -22,6 +22,7 @@ OLDEST_PYTHON = (3, 11)
 NEEDED = ("torch", "numpy", "einops", "nbgrader", "nbformat", "jupytext", "plainformer")
 FOR_THE_BOOK = ("jupyter-book", "transformers")
 FOR_THE_TESTS = ("pytest", "playwright", "beartype", "hypothesis")
+FOR_A_CLUSTER = ("distributed", "psycopg")
 FREE_GIB = 2.0  # for a book and a class; the environment itself is there already
 
 
@@ -69,6 +70,7 @@ def _packages() -> Iterator[Finding]:
     for names, extra, what in [
         (FOR_THE_BOOK, "book", "needed to build the book"),
         (FOR_THE_TESTS, "test", "needed to run the tests"),
+        (FOR_A_CLUSTER, "cluster", "needed to grade on several machines, or into PostgreSQL"),
     ]:
         absent = [name for name in names if not _version(name)]
         said = f"not installed: {', '.join(absent)}; {what}" if absent else "installed"

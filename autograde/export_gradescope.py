@@ -7,11 +7,11 @@ is `after_published`: students see how it went when the grades are published, an
 """
 
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from autograde.export_points import Line
+from autograde.feedback_words import lines_of
 from autograde.plan import write
 from autograde.report import in_words
 from autograde.source import Exercise
@@ -51,9 +51,16 @@ def results(line: Line) -> dict:
 
 def _test(line: Line, exercise: Exercise, cell: Cell, verdict: dict | None) -> dict:
     hidden = cell.text != cell.visible_text
-    passed = verdict is None or verdict["state"] == "pass"
-    output = "" if passed else _without_quotes(in_words(verdict), exercise)
+    output = "" if verdict is None else _said(cell, verdict, exercise)
     return _entry(line, cell, output, exercise.tier, LATER if hidden else NOW)
+
+
+def _said(cell: Cell, verdict: dict, exercise: Exercise) -> str:
+    """What the learner's page says as well: nothing of a hidden part."""
+    if verdict["state"] in ("pass", "not written"):
+        return in_words(verdict)
+    told, message = lines_of(cell, verdict, exercise)
+    return "\n".join(filter(None, [*told, message])) or in_words({**verdict, "message": ""})
 
 
 def _written(line: Line, cell: Cell) -> dict:
@@ -72,9 +79,3 @@ def _entry(line: Line, cell: Cell, output: str, tier: str, visibility: str) -> d
         "tags": [tier, *(["does not count"] if cell.id in line.left_out else [])],
         "visibility": visibility,
     }
-
-
-def _without_quotes(message: str, exercise: Exercise) -> str:
-    """A message without the line that quotes a test, which may be a hidden one."""
-    tests = "|".join(re.escape(test.id) for test in exercise.tests)
-    return re.sub(rf"\n *in line \d+ of <(?:{tests})>:.*", "", message)

@@ -5,9 +5,7 @@ reason. Work that has not changed since it was graded is not graded again, and w
 chapter or the grader has changed, `regrade` shows first whose marks would.
 """
 
-import argparse
 import json
-import os
 import sys
 import threading
 from collections.abc import Callable
@@ -18,6 +16,7 @@ from autograde import sample_class
 from autograde.chapters import Course
 from autograde.choose import add_class_options, chosen
 from autograde.course_rules import limits
+from autograde.executors import add_executor, executor
 from autograde.judging import Judged, grader_failed, judge, judge_all
 from autograde.lock import alone
 from autograde.plan import ClassFolder, sent_part, source_digest, submission_digest
@@ -25,9 +24,7 @@ from autograde.progress import counter, ctrl_c
 from autograde.report import Table, table
 from autograde.run import Engine
 from autograde.source import Chapter, load
-from autograde.walls import add_isolation, look_at_walls
 
-MOST_WORKERS = 8
 STOPPED = 130  # the exit status of a command that Ctrl-C ended
 
 
@@ -159,32 +156,8 @@ def add_grade(commands) -> None:
     parser = commands.add_parser("grade", help="grade what was submitted")
     add_class_options(parser)
     parser.add_argument("--again", action="store_true", help="grade unchanged work too")
-    add_workers(parser)
-    add_isolation(parser)
+    add_executor(parser)
     parser.set_defaults(run=grade)
-
-
-def add_workers(parser) -> None:
-    parser.add_argument(
-        "--workers",
-        type=_at_least_one,
-        default=default_workers(),
-        metavar="N",
-        help=f"how many submissions are run at once (default: {default_workers()}, one a "
-        f"processor, at most {MOST_WORKERS})",
-    )
-
-
-def default_workers() -> int:
-    """One a processor that we may use: an engine keeps one busy, and needs 1 GiB or so."""
-    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count())
-    return min(len(usable), MOST_WORKERS)
-
-
-def _at_least_one(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of workers, 1 or more")
-    return int(text)
 
 
 def grade(args) -> int:
@@ -194,24 +167,23 @@ def grade(args) -> int:
     """
     choice = chosen(args, fill=sample_class.build_class if args.sample else None, take_in=True)
     course, folder = choice.course, choice.folder
-    walled = look_at_walls(required=args.require_isolation, limits=limits(folder))
     outcomes = []
-    for slug in choice.slugs:
-        outcome = grade_chapter(
-            folder,
-            slug,
-            course=course,
-            student=args.student,
-            again=args.again,
-            outdated=args.sample,  # nobody's marks are at stake
-            workers=args.workers,
-            progress=counter(f"grading {slug}"),
-            **walled,
-        )
-        if outcome.left:
-            print(_stopped(outcome), file=sys.stderr)
-            return STOPPED
-        outcomes.append(outcome)
+    with executor(args, limits(folder)) as there:
+        for slug in choice.slugs:
+            outcome = grade_chapter(
+                folder,
+                slug,
+                course=course,
+                student=args.student,
+                again=args.again,
+                outdated=args.sample,  # nobody's marks are at stake
+                progress=counter(f"grading {slug}"),
+                **there,
+            )
+            if outcome.left:
+                print(_stopped(outcome), file=sys.stderr)
+                return STOPPED
+            outcomes.append(outcome)
     tables = [table(folder, outcome.chapter, args.student) for outcome in outcomes]
     if args.json:
         print(json.dumps({**choice.as_json(), "chapters": _json(outcomes, tables)}))

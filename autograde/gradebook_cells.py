@@ -92,8 +92,8 @@ def _forget_cells(book: "Gradebook", notebook, kept: set[str], slug: str) -> Non
             if grade.manual_score is not None:
                 raise GradebookError(
                     f"{slug} no longer has the cell {cell.name}, but the gradebook holds scores "
-                    "that a teacher gave for it; put the cell back, or keep a copy of gradebook.db "
-                    "and delete those scores in formgrader"
+                    "that a teacher gave for it; put the cell back, or keep a copy of the "
+                    "gradebook and delete those scores in formgrader"
                 )
         for line in [*(cell.grades or []), *(cell.comments or [])]:
             book.db.delete(line)

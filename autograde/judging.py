@@ -16,7 +16,7 @@ from autograde.extract import Extracted, extract
 from autograde.intake import Unreadable, find_notebook, read_notebook
 from autograde.plan import ClassFolder, sent_part
 from autograde.record import submitted_at
-from autograde.run import Engine, SetupFailed, Verdict, need_setup
+from autograde.run import Engine, NowhereToRun, SetupFailed, Verdict, need_setup
 from autograde.secret import seed_for
 from autograde.source import Chapter
 
@@ -66,7 +66,10 @@ def judge(
     run: Callable,
     exercises: Sequence[str] | None = None,
 ) -> Judged:
-    """Read one submission and judge its answers, or those to `exercises`. Never raises."""
+    """Read one submission and judge its answers, or those to `exercises`.
+
+    Whatever goes wrong with it is in what it returns; raises NowhereToRun alone.
+    """
     try:
         path, notes = find_notebook(folder.submission(student, chapter.slug), chapter.slug)
         sent = read_notebook(path)
@@ -77,6 +80,8 @@ def judge(
         verdicts = run(chapter, found.answers, extra=found.extra, exercises=exercises, seed=seed)
         need_setup(verdicts.values())
         return Judged(student, digest, path.name, submitted, found, verdicts)
+    except NowhereToRun:
+        raise
     except (Unreadable, SetupFailed) as error:
         return Judged(student, digest, reason=str(error))
     except Exception as error:  # the class goes on, and the teacher is told which one to look at
@@ -102,7 +107,8 @@ def judge_all(
 ) -> Iterator[Iterator[Judged]]:
     """Iterate over `work(job, run)` of every job, in the order in which they are done.
 
-    After `stop` is set no further job is begun; those under way still come out.
+    After `stop` is set no further job is begun; those under way still come out. Raises
+    NowhereToRun when an engine did.
     """
     waiting, turn = iter(jobs), threading.Lock()
     room, done = threading.Semaphore(AHEAD * workers), queue.SimpleQueue()
@@ -119,6 +125,8 @@ def judge_all(
                 running = Restartable(engine, stack)
                 while (job := take()) is not None:
                     done.put(work(job, running.run))
+        except NowhereToRun as error:
+            done.put(error)
         finally:
             done.put(None)
 
@@ -130,6 +138,8 @@ def judge_all(
         while at_work:
             judged = done.get()
             room.release()
+            if isinstance(judged, NowhereToRun):
+                raise judged
             if judged is None:
                 at_work -= 1
             else:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from autograde.build import STUB, TEXT_STUB
 from autograde.choose import add_class_dir, chosen_class
-from autograde.plan import NoClass, write
+from autograde.course_rules import gradebook_url
+from autograde.plan import ClassFolder, NoClass, write
 from autograde.record import COURSE_ID
 
 TEXT = '''"""Settings of nbgrader for this class, written by our command nbgrader-config."""
@@ -17,7 +18,7 @@ c = get_config()  # noqa: F821  (nbgrader defines it)
 
 c.CourseDirectory.course_id = {course_id!r}
 c.CourseDirectory.root = {root!r}
-c.ClearSolutions.code_stub = {{"python": {stub!r}}}
+{where}c.ClearSolutions.code_stub = {{"python": {stub!r}}}
 c.ClearSolutions.text_stub = {text_stub!r}
 
 # Without these two a submission whose tests carry the tag "skip-execution" gets full marks from
@@ -32,7 +33,11 @@ c.HTMLExporter.sanitize_html = True
 
 def nbgrader_config(root: Path) -> str:
     """The text of `nbgrader_config.py` for a class folder."""
-    return TEXT.format(course_id=COURSE_ID, root=str(root), stub=STUB, text_stub=TEXT_STUB)
+    url = gradebook_url(ClassFolder(root))
+    where = f"c.CourseDirectory.db_url = {url!r}\n" if url else ""
+    return TEXT.format(
+        course_id=COURSE_ID, root=str(root), where=where, stub=STUB, text_stub=TEXT_STUB
+    )
 
 
 def add_nbgrader_config(commands) -> None:

@@ -58,8 +58,13 @@ def lay_over(cells: tuple[Cell, ...], path: Path) -> tuple[Cell, ...]:
             theirs = known.pop(own.id)
             whole[whole.index(theirs)] = _in_place(theirs, own, path)
         else:
-            whole.append(replace(own, index=len(whole)))
+            whole.append(_all_hidden(replace(own, index=len(whole))))
     return tuple(whole)
+
+
+def _all_hidden(own: Cell) -> Cell:
+    """A test that students never saw, its docstring included."""
+    return replace(own, text="\n".join([HIDDEN[0], own.solution_text, HIDDEN[1]]))
 
 
 def _in_place(theirs: Cell, own: Cell, path: Path) -> Cell:

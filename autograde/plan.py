@@ -98,16 +98,19 @@ def write(path: Path, text: str) -> bool:
 
 def source_digest(course: Course, slug: str, limits: Limits | None = None) -> str:
     """Of everything on our side that the marks of a chapter depend on."""
+    files = [course.source(slug), *filter(None, [course.own_tests(slug)]), *deciding_files()]
+    versions = [importlib.metadata.version(name) for name in ("torch", "numpy")]
+    return digest_of(str(limits or Limits()), *versions, *(file.read_bytes() for file in files))
+
+
+def deciding_files() -> list[Path]:
+    """The code, the course's library included, that decides about marks."""
     lib = importlib.util.find_spec("plainformer").submodule_search_locations[0]
-    files = [
-        course.source(slug),
-        *filter(None, [course.own_tests(slug)]),
+    return [
         *(Path(__file__).with_name(f"{name}.py") for name in DECIDING),
         *sorted(Path(__file__).with_name("engine").glob("*.py")),
         *sorted(Path(lib).rglob("*.py")),
     ]
-    versions = [importlib.metadata.version(name) for name in ("torch", "numpy")]
-    return _digest(str(limits or Limits()), *versions, *(file.read_bytes() for file in files))
 
 
 def sent_part(digest: str) -> str:
@@ -122,10 +125,10 @@ def submission_digest(folder: Path) -> str:
         parts.append(str(path.relative_to(folder)))
         if path.is_file() and not path.is_symlink():
             parts.append(path.read_bytes())
-    return _digest(*parts)
+    return digest_of(*parts)
 
 
-def _digest(*parts: str | bytes) -> str:
+def digest_of(*parts: str | bytes) -> str:
     whole = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", errors="surrogateescape") if isinstance(part, str) else part

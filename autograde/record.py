@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 
 from autograde.autograded import Template
 from autograde.build import instructor_notebook, student_notebook
+from autograde.course_rules import gradebook_url
 from autograde.environment import programs_on_path
 from autograde.extract import Extracted
 from autograde.gradebook_cells import GradebookError, save_cells
@@ -50,26 +51,60 @@ class Score:
 
 @contextlib.contextmanager
 def gradebook(folder: ClassFolder) -> Iterator["Gradebook"]:
-    """Open the class's gradebook. A new one is made beside it and renamed, so never half-made."""
+    """Open the class's gradebook, gradebook.db or what course.toml names; a new one is made whole.
+
+    Raises GradebookError when it cannot be opened, with what to look at.
+    """
     from nbgrader.api import Gradebook
     from sqlalchemy import URL
-    from sqlalchemy.exc import SAWarning
+    from sqlalchemy.exc import OperationalError, SAWarning
 
     folder.root.mkdir(parents=True, exist_ok=True)
-    if not folder.gradebook.exists():
-        descriptor, scratch = tempfile.mkstemp(dir=folder.root, prefix=".new-", suffix=".db")
-        os.close(descriptor)
-        try:
-            with programs_on_path():
-                Gradebook(URL.create("sqlite", database=scratch), COURSE_ID).close()
-            os.chmod(scratch, 0o644)
-            os.replace(scratch, folder.gradebook)
-        finally:
-            Path(scratch).unlink(missing_ok=True)
-    url = URL.create("sqlite", database=str(folder.gradebook))
-    with warnings.catch_warnings(), programs_on_path(), Gradebook(url, COURSE_ID) as book:
+    url = gradebook_url(folder)
+    if url is None:
+        _make_new(folder)
+        url = URL.create("sqlite", database=str(folder.gradebook))
+    with warnings.catch_warnings(), programs_on_path():
         warnings.simplefilter("ignore", SAWarning)  # nbgrader's own, about its order of additions
-        yield book
+        try:
+            book = Gradebook(url, COURSE_ID)
+        except (OperationalError, ImportError) as error:
+            raise GradebookError(_not_opened(folder, url, error)) from error
+        with book:
+            yield book
+
+
+def _make_new(folder: ClassFolder) -> None:
+    """An empty gradebook.db where there is none: made beside it and renamed, so never half-made."""
+    from nbgrader.api import Gradebook
+    from sqlalchemy import URL
+
+    if folder.gradebook.exists():
+        return
+    descriptor, scratch = tempfile.mkstemp(dir=folder.root, prefix=".new-", suffix=".db")
+    os.close(descriptor)
+    try:
+        with programs_on_path():
+            Gradebook(URL.create("sqlite", database=scratch), COURSE_ID).close()
+        os.chmod(scratch, 0o644)
+        os.replace(scratch, folder.gradebook)
+    finally:
+        Path(scratch).unlink(missing_ok=True)
+
+
+def _not_opened(folder: ClassFolder, url, error: Exception) -> str:
+    if isinstance(error, ImportError):
+        return (
+            f"the gradebook {url} needs the extra `cluster` ({error}); "
+            "python -m pip install -c requirements.lock -e '.[cluster]'"
+        )
+    said = f"the gradebook {url} cannot be opened: {error.args[0].strip()}"
+    if gradebook_url(folder) is None:
+        return f"{said}; see that you may write there, and that the disk has room"
+    return (
+        f"{said}. A database is made with `createdb NAME`; a password is taken from ~/.pgpass or "
+        f"PGPASSWORD; the address stands in {folder.root / 'course.toml'}"
+    )
 
 
 def prepare(folder: ClassFolder, chapter: Chapter) -> None:
@@ -127,7 +162,7 @@ class Recorder:
         marked by hand needs another look; the manual scores themselves stay. Raises GradebookError
         when the gradebook takes nothing, for this submission or any other.
         """
-        from sqlalchemy.exc import OperationalError
+        from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
         self._template = self._template or Template(self._chapter)
         notebook = self._template.filled(found, verdicts)
@@ -138,11 +173,13 @@ class Recorder:
             self._save_comments(sent, {*found.answers, *found.written})
             self._db.commit()
         except OperationalError as error:
-            self._db.rollback()
+            with contextlib.suppress(SQLAlchemyError):  # the connection may be what is lost
+                self._db.rollback()
             raise GradebookError(
-                f"{self._folder.gradebook} cannot be written: {error.args[0]}; close what else "
-                "has it open (formgrader, a database browser), see that the disk has room, and "
-                "run this again: what is graded stays graded"
+                f"{gradebook_url(self._folder) or self._folder.gradebook} cannot be written: "
+                f"{error.args[0]}; close what else has it open (formgrader, a database browser), "
+                "see that the disk has room and a server runs, and run this again: what is graded "
+                "stays graded"
             ) from error
         except BaseException:  # this submission's own trouble, or a Ctrl-C
             self._db.rollback()
@@ -216,7 +253,7 @@ def graded_students(folder: ClassFolder, slug: str) -> set[str]:
 
 def scores(folder: ClassFolder, slug: str, *, lines: bool = True) -> dict[str, dict[str, Score]]:
     """What the gradebook says of one chapter: student -> test or written cell -> score."""
-    if not folder.gradebook.exists():
+    if not folder.gradebook.exists() and gradebook_url(folder) is None:
         return {}
     from nbgrader.api import (
         Assignment,

@@ -15,14 +15,14 @@ from autograde.changes import Change, changes, old_verdicts, same_tests
 from autograde.chapters import Course, UsageError
 from autograde.choose import add_class_dir, chosen
 from autograde.course_rules import limits
-from autograde.grade import STOPPED, add_workers
+from autograde.executors import add_executor, executor
+from autograde.grade import STOPPED
 from autograde.judging import Judged, judge, judge_all
 from autograde.lock import alone
 from autograde.plan import ClassFolder, sent_part, source_digest, submission_digest
 from autograde.progress import counter, ctrl_c
 from autograde.run import Engine
 from autograde.source import Chapter, load
-from autograde.walls import add_isolation, look_at_walls
 
 
 class WouldLower(UsageError):
@@ -165,8 +165,7 @@ def add_regrade(commands) -> None:
         "--allow-lower", action="store_true", help="an exercise may lose points too"
     )
     add_class_dir(parser)
-    add_workers(parser)
-    add_isolation(parser)
+    add_executor(parser)
     parser.set_defaults(run=regrade)
 
 
@@ -175,17 +174,16 @@ def regrade(args) -> int:
     slug, exercises = _meant(args.what)
     args.chapters = [slug]
     choice = chosen(args)
-    walled = look_at_walls(required=args.require_isolation, limits=limits(choice.folder))
-    told = regrade_chapter(
-        choice.folder,
-        slug,
-        exercises=exercises,
-        course=choice.course,
-        student=args.student,
-        workers=args.workers,
-        progress=counter(f"judging {args.what} again"),
-        **walled,
-    )
+    with executor(args, limits(choice.folder)) as there:
+        told = regrade_chapter(
+            choice.folder,
+            slug,
+            exercises=exercises,
+            course=choice.course,
+            student=args.student,
+            progress=counter(f"judging {args.what} again"),
+            **there,
+        )
     if told.stopped:
         print("stopped; nothing was written", file=sys.stderr)
         return STOPPED

@@ -50,6 +50,7 @@ class Verdict:
     rule: str | None = None
     mistake: str | None = None
     seconds: float = 0.0
+    part: str | None = None  # where a test failed: "visible", "hidden", "before" it; None: unknown
 
     @property
     def score(self) -> float:
@@ -62,6 +63,10 @@ class SetupFailed(ValueError):
 
 class WorkerError(RuntimeError):
     """The grading worker did not start, or ended; the message says what to do."""
+
+
+class NowhereToRun(WorkerError):
+    """No submission can be run any more, neither this one nor another: the whole run stops."""
 
 
 def need_setup(verdicts: Iterable[Verdict]) -> None:
@@ -145,15 +150,21 @@ class Engine:
 
     def _ask(self, chapter: Chapter, tasks: list[dict], limits: dict, seed: str) -> Iterator[dict]:
         """The verdicts of one round, as they fall."""
-        self._ready(chapter)
+        return self.exchange(
+            {
+                "setup": [cell.text for cell in chapter.setup],
+                "secret": _secret(chapter, seed),
+                "limits": limits,
+                "exercises": tasks,
+            }
+        )
+
+    def exchange(self, request: dict) -> Iterator[dict]:
+        """One question and its answers, in plain values: all that the worker is ever told."""
+        self._ready(request["setup"])
         ours, theirs = socket.socketpair()
-        longest = 30 + sum(len(task["tests"]) for task in tasks) * (limits["wall"] + 7)
-        request = {
-            "setup": [cell.text for cell in chapter.setup],
-            "secret": _secret(chapter, seed),
-            "limits": limits,
-            "exercises": tasks,
-        }
+        tests = sum(len(task["tests"]) for task in request["exercises"])
+        longest = 30 + tests * (request["limits"]["wall"] + 7)
         with ours:
             order = json.dumps({"longest": longest}).encode() + b"\n"
             try:
@@ -174,9 +185,9 @@ class Engine:
         if not self._lines.readline():
             raise WorkerError(ENDED)
 
-    def _ready(self, chapter: Chapter) -> None:
+    def _ready(self, setup: Sequence[str]) -> None:
         """A worker that runs, and has the modules of the chapter's setup imported."""
-        needed = tuple(sorted({*self._warm, *_modules(chapter)}))
+        needed = tuple(sorted({*self._warm, *_modules(setup)}))
         alive = self._process is not None and self._process.poll() is None
         if not alive or needed != self._warm:
             self._stop()
@@ -246,6 +257,7 @@ def _task(exercise: Exercise, answer: str, visible_only: bool, extra: Sequence[s
         {
             "id": test.id,
             "code": test.visible_text if visible_only else test.solution_text,
+            "visible": None if visible_only else test.visible_lines,
             "inside": test.header.get("judge") == "inproc",
         }
         for test in exercise.tests
@@ -269,7 +281,13 @@ def _refused(exercise: Exercise, used: list[str]) -> dict[str, Verdict]:
     text = f"the answer uses {', '.join(used)}, which this exercise asks you to do without"
     return {
         test.id: Verdict(
-            test.id, exercise.id, float(test.header["points"]), FAIL, text, "forbidden"
+            test.id,
+            exercise.id,
+            points=float(test.header["points"]),
+            state=FAIL,
+            message=text,
+            rule="forbidden",
+            part="before",
         )
         for test in exercise.tests
     }
@@ -286,9 +304,9 @@ def _lost(task: dict, of: Mapping) -> dict[str, Verdict]:
     }
 
 
-def _modules(chapter: Chapter) -> set[str]:
+def _modules(setup: Sequence[str]) -> set[str]:
     """What the chapter's own setup imports: imported once, before the forks."""
-    nodes = [node for cell in chapter.setup for node in ast.walk(parse(cell.text))]
+    nodes = [node for text in setup for node in ast.walk(parse(text))]
     found = {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module:  # its names may be modules too

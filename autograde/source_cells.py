@@ -6,6 +6,8 @@ from pathlib import Path
 
 import jupytext
 
+from autograde.syntax import parse
+
 ROLES = {"setup", "demo", "exercise", "test", "written", "hint"}
 OURS = {
     "role", "exercise", "test", "points", "tier", "kind", "title", "minutes", "needs", "judge",
@@ -48,6 +50,23 @@ class Cell:
     def visible_text(self) -> str:
         """A test without its hidden part."""
         return cut(self.text, HIDDEN, None)
+
+    @property
+    def visible_lines(self) -> int | None:
+        """How many lines of `solution_text` run before anything hidden; None: nothing is hidden.
+
+        A statement that a hidden region cuts in two counts as hidden.
+        """
+        if HIDDEN[0] not in self.text:
+            return None
+        lines = self.text.splitlines()
+        start = next(number for number, line in enumerate(lines) if HIDDEN[0] in line)
+        shown = len(_without_markers("\n".join(lines[:start])).splitlines())
+        try:
+            ends = [node.end_lineno for node in parse(self.solution_text).body]
+        except SyntaxError:  # magics: nothing is known of its lines
+            return 0
+        return max((end for end in ends if end <= shown), default=0)
 
 
 def read_cells(path: Path) -> tuple[Cell, ...]:

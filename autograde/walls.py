@@ -33,12 +33,16 @@ def look_at_walls(*, required: bool, limits: Limits | None = None) -> dict:
             "it (`python -m autograde doctor` says what would help), or without this option"
         )
     if not active:
-        print(
-            "note: no isolation on this machine; answers run as you, with your files and the "
-            "network (`python -m autograde doctor`)",
-            file=sys.stderr,
-        )
+        note_no_walls("this machine")
     if not required and limits in (None, Limits()):
         return {}
     isolation = "required" if required else "jail"
     return {"engine": functools.partial(Engine, limits, isolation=isolation)}
+
+
+def note_no_walls(where: str) -> None:
+    print(
+        f"note: no isolation on {where}; answers run as you, with your files and the network "
+        "(`python -m autograde doctor`)",
+        file=sys.stderr,
+    )

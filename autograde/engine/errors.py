@@ -39,6 +39,23 @@ def _line(error: BaseException) -> list | None:
     return [frames[-1].filename, frames[-1].lineno or 0, frames[-1].name] if frames else None
 
 
+def part_of(error: BaseException, file: str, visible: int | None) -> str:
+    """Where a test stood that did not end well: in its "visible" or "hidden" part, or "before" it.
+
+    `visible` is how many lines of the test's code, which runs as `file`, students can read; None
+    means all of them. What counts is the line of the cell itself, not of a function it calls.
+    """
+    steps = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in steps if _of_module(frame.f_code, file)]
+    if not lines:
+        return "before"
+    return "visible" if visible is None or lines[0] <= visible else "hidden"
+
+
+def _of_module(code, file: str) -> bool:
+    return code.co_filename == file and code.co_name == "<module>"
+
+
 def rebuilt(told) -> Exception:
     """The exception to raise here: of the same built-in type, where it has one."""
     match told:

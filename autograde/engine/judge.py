@@ -11,7 +11,8 @@ import socket
 import time
 
 from autograde.engine.border import BorderError, Gone, Peer
-from autograde.engine.cells import execute, fresh_space, remember, seed_everything
+from autograde.engine.cells import CHECK, execute, fresh_space, remember, seed_everything
+from autograde.engine.errors import part_of
 from autograde.engine.handles import only_calls
 from autograde.engine.trial import OUT_OF_MEMORY, trial, verdict
 
@@ -90,7 +91,7 @@ class Ward:
     def judge(self, exercise: dict, tests: list[dict]) -> list[dict]:
         """Verdicts for the tests, on one server; fewer than asked for when it dies."""
         found: list[dict] = []
-        stage, ooms, ours = SETUP, self._oom_count(), None
+        stage, ooms, ours, where = SETUP, self._oom_count(), None, "before"
         try:
             ours = self._serve()
             peer = Peer(ours, only_calls)
@@ -104,7 +105,11 @@ class Ward:
             trouble = _believed_trouble(peer.hear())
             for test in tests:
                 stage = test["id"]
-                found.append(self._test(peer, exercise, test, trouble))
+                try:
+                    found.append(self._test(peer, exercise, test, trouble))
+                except BaseException as error:
+                    where = part_of(error, f"<{CHECK}{stage}>", test["visible"])
+                    raise
             return found
         except (Gone, BorderError, Late) as error:
             state, why = self._cause(error, ooms)
@@ -122,19 +127,19 @@ class Ward:
         if stage == "answer":
             text = f"the answer itself {why}, before any test ran"
             return [verdict(test["id"], state, text) for test in tests]
-        return [*found, verdict(stage, state, f"the call {why}")]
+        return [*found, verdict(stage, state, f"the call {why}", part=where)]
 
     def _test(self, peer: Peer, exercise: dict, test: dict, trouble) -> dict:
         self._watch(peer)
         peer.ask("seed", test["id"])
         if test["inside"]:
-            return _believed(test["id"], peer.ask("inside", [test["id"], test["code"]]))
+            return _believed(test, peer.ask("inside", [test["id"], test["code"]]))
         space = self._space(exercise)
         for name in peer.ask("names", exercise["names"]):
             if name in exercise["names"]:
                 space[name] = peer.ask("name", name)
         seed_everything(self._request["secret"] + test["id"])
-        return trial(test["id"], test["code"], space, trouble)
+        return trial(test["id"], test["code"], space, trouble, test["visible"])
 
     def _space(self, exercise: dict) -> dict:
         """The names of the setup, and the answer's lines for messages to quote."""
@@ -217,9 +222,14 @@ def _believed_trouble(said):
     return None
 
 
-def _believed(test: str, told) -> dict:
+def _believed(test: dict, told) -> dict:
     """A verdict from inside the jail, for the rare test that is judged there."""
+    ident, part = test["id"], "visible" if test["visible"] is None else "hidden"
     match told:
         case {"state": str(state), "message": str(message)}:
-            return verdict(test, state, message, told.get("rule"), told.get("mistake"))
-    return verdict(test, "error", "the check inside the answer's process gave no verdict")
+            rule, mistake = (
+                one if isinstance(one, str) else None
+                for one in (told.get("rule"), told.get("mistake"))
+            )
+            return verdict(ident, state, message, rule, mistake, part=part)
+    return verdict(ident, "error", "the check inside the answer's process gave no verdict")

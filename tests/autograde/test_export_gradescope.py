@@ -85,3 +85,20 @@ def test_a_test_with_a_hidden_part_is_shown_when_grades_are_published(results):
     assert shown.pop("90-double-general") == "after_published"
     assert set(shown.values()) == {"visible"}
     assert "canary_of_the_hidden_test" not in json.dumps(results)
+
+
+def test_nothing_that_a_hidden_part_said_is_shown_ever(
+    class_of, filled, course, engine, command, tmp_path
+):
+    folder = class_of(ada=filled(double="def double(x):\n    return 'wrong'"))
+    grade_chapter(folder, SLUG, course=course, engine=engine)
+    (path,) = (folder.root / "records").rglob("ada.json")
+    record = json.loads(path.read_text(encoding="utf-8"))
+    (test,) = [one for one in record["tests"] if one["test"] == "90-double-general"]
+    test |= {"part": "hidden", "message": "double(8191): expected 16382, got 3"}
+    path.write_text(json.dumps(record), encoding="utf-8")
+    command("export", "--class-dir", folder.root, "--to", tmp_path / "to", "--gradescope")
+    (path,) = (tmp_path / "to").rglob("results.json")
+    said = path.read_text(encoding="utf-8")
+    assert "8191" not in said
+    assert "the hidden part, with other numbers, did not" in said

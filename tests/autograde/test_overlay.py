@@ -6,6 +6,7 @@ import pytest
 
 from autograde.audit import audit
 from autograde.chapters import ROOT, Course
+from autograde.feedback import write_feedback
 from autograde.grade import grade_chapter
 from autograde.overlay import NoOverlay, with_overlay
 from autograde.plan import source_digest
@@ -86,6 +87,21 @@ def test_a_new_test_is_judged_recorded_and_shown(overlaid, class_of, filled):
     found = {who: line["90-double-negative"].points for who, line in scores(folder, SLUG).items()}
     assert found == {"ada": 0, "bob": 4}
     assert load(SLUG, mine).exercises["90-double"].points == 7
+
+
+def test_a_test_that_students_never_saw_is_hidden_from_its_first_word(class_of, filled, overlaid):
+    mine = overlaid(ONE_MORE)
+    folder = class_of(ada=filled(double="def double(x):\n    return abs(2 * x)"))
+    grade_chapter(folder, SLUG, course=mine)
+    record = folder.read_record("ada", SLUG)
+    told = {test["test"]: (test["state"], test["part"]) for test in record["tests"]}
+    assert told["90-double-negative"] == ("fail", "hidden")
+    assert record["notes"] == []  # nobody has deleted what was never in the notebook
+    write_feedback(folder, SLUG, course=mine)
+    page = folder.feedback("ada", SLUG).read_text()
+    assert "This check is hidden" in page
+    assert "What it checks." not in page
+    assert "-2" not in page.partition("<body>")[2]
 
 
 def test_a_changed_overlay_is_a_changed_chapter(course, overlaid):

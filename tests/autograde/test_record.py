@@ -253,7 +253,7 @@ def test_a_removed_cell_leaves_the_gradebook_with_its_scores(save, folder, chapt
 def test_a_cell_that_a_teacher_marked_is_not_removed(save, folder, chapter):
     save()
     by_teacher(folder, "90-why", 2.0)
-    with pytest.raises(GradebookError, match=r"no longer has the cell 90-why.*gradebook\.db"):
+    with pytest.raises(GradebookError, match=r"cell 90-why, .* keep a copy of the gradebook"):
         recording.prepare(folder, without(chapter, "90-why"))
     assert scores(folder, SLUG)["ada"]["90-why"].points == 2.0
 
@@ -313,3 +313,10 @@ def test_a_bad_timestamp_costs_nothing_and_is_mentioned(tmp_path, stamp):
     moment, notes = submitted_at(tmp_path / "a.ipynb")
     assert moment.timestamp() == 1_700_000_000
     assert "which is no time" in notes[0]
+
+
+def test_a_gradebook_that_cannot_be_opened_says_what_to_look_at(tmp_path):
+    folder = ClassFolder(tmp_path)
+    folder.gradebook.mkdir()
+    with pytest.raises(GradebookError, match=r"gradebook\.db cannot be opened.*disk has room"):
+        recording.graded_students(folder, SLUG)

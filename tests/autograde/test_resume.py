@@ -15,7 +15,8 @@ import time
 
 import pytest
 
-from autograde.grade import default_workers, grade_chapter
+from autograde.executors import default_workers
+from autograde.grade import grade_chapter
 from autograde.lock import Busy, alone
 from autograde.progress import counter, spoken
 from autograde.record import gradebook, scores

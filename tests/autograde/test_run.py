@@ -89,6 +89,30 @@ def test_an_accident_in_one_test_leaves_the_others_their_points(run):
     assert states(run(source)) == ["killed", "pass"]
 
 
+@pytest.mark.parametrize(
+    ("beyond_ten", "state"),
+    [
+        ("0", "fail"),
+        ("1 / 0", "error"),
+        ("__import__('os')._exit(0)", "killed"),
+        ("[None for _ in iter(int, 1)]", "timeout"),
+        ("bytearray(5 * 2**30)", "out of memory"),
+    ],
+)
+def test_a_verdict_says_whether_the_visible_or_the_hidden_part_failed(run, beyond_ten, state):
+    by_hand, general = run(f"def double(x):\n    return 2 * x if x < 10 else {beyond_ten}")
+    assert (by_hand.part, general.state, general.part) == (None, state, "hidden")
+    by_hand, general = run(f"def double(x):\n    return 2 * x if x > 10 else {beyond_ten}")
+    assert {(one.state, one.part) for one in (by_hand, general)} == {(state, "visible")}
+
+
+@pytest.mark.parametrize(
+    "source", ["def double(x)\n", "while True: pass", "import os\nos._exit(0)", "None.x"]
+)
+def test_what_the_answer_did_before_any_test_is_no_part_of_one(run, source):
+    assert {verdict.part for verdict in run(source)} == {"before"}
+
+
 def test_only_visible_parts_are_run_when_asked(run):
     source = "def double(x):\n    return {3: 6, 5: 10}[x]"
     assert states(run(source, visible_only=True)) == ["pass", "pass"]

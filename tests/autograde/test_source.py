@@ -6,7 +6,7 @@ import pytest
 
 from autograde.chapters import Course
 from autograde.source import load
-from autograde.source_cells import SourceError, cut
+from autograde.source_cells import Cell, SourceError, cut
 from autograde.syntax import defined_names, used_names
 
 FRONT = """\
@@ -164,3 +164,23 @@ def test_a_region_is_cut_at_its_own_indentation():
     assert cut(text, ("### BEGIN SOLUTION", "### END SOLUTION"), "stub") == (
         "def f():\n    stub\nend"
     )
+
+
+BEGIN, END = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
+
+
+@pytest.mark.parametrize(
+    ("lines", "visible"),
+    [
+        (["a = 1", "b = 2"], None),
+        (["a = 1", "b = 2", BEGIN, "c = 3", END], 2),
+        (["a = [", "  1,", "]", "", BEGIN, "c = 3", END, "d = 4"], 3),
+        ([BEGIN, "c = 3", END, "d = 4"], 0),
+        (["a = 1", "b = [", "  1,", "  " + BEGIN, "  2,", "  " + END, "]", "f(b)"], 1),
+        (["%magic", "a b", BEGIN, "c = 3", END], 0),
+    ],
+    ids=["nothing hidden", "the end", "in the middle", "all", "within a statement", "no Python"],
+)
+def test_lines_that_run_before_anything_hidden(lines, visible):
+    cell = Cell("code", "\n".join(lines), "test", "90-double-x", {}, 1)
+    assert cell.visible_lines == visible
