@@ -53,6 +53,7 @@ def docstring_to_rst(app, what, name, obj, options, lines: list[str]) -> None:
 def to_rst(lines: list[str]) -> list[str]:
     """Formulas in dollars, notes such as `Source: ...`, doctests right under a sentence, and
     paragraphs indented by four, which are shown as they stand."""
+    lines = _formulas_in_one_line(lines)
     result: list[str] = []
     in_note = in_doctest = in_literal = False
     for before, line in zip(["", *lines], lines, strict=False):
@@ -80,6 +81,18 @@ def to_rst(lines: list[str]) -> list[str]:
             result.append(line if in_doctest else _inline(line))
         in_note = False
     return [*result, ""]
+
+
+def _formulas_in_one_line(lines: list[str]) -> list[str]:
+    joined: list[str] = []
+    for line in lines:
+        last = joined[-1].strip() if joined else ""
+        is_open = last.startswith("$$") and (last == "$$" or not last.endswith("$$"))
+        if is_open:
+            joined[-1] += f" {line.strip()}"
+        else:
+            joined.append(line)
+    return joined
 
 
 def _inline(text: str) -> str:

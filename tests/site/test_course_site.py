@@ -111,6 +111,8 @@ def test_formulas_become_directives_and_roles():
     result = rst("A sum.\n\n$$ a + b $$\n\nHere $d_k$ is `d_head`.")
     assert "\n.. math::\n\n   a + b\n" in result
     assert ":math:`d_k` is `d_head`" in result
+    assert "\n.. math::\n\n   a + b\n" in rst("A sum.\n\n$$ a +\nb $$\n\nMore.")
+    assert "\n.. math::\n\n   a + b\n\n\nMore." in rst("$$\na + b\n$$\n\nMore.")
 
 
 def test_notes_become_fields_of_their_own():
