@@ -183,6 +183,83 @@ MISTAKES: dict[str, str] = {
     "which words are real, not their numbers.",
     "divided_by_rows": "This equals the sums divided by the number of rows; the mean of a row "
     "divides by its length.",
+    # 01 From a fixed vector to attention
+    "one_padded_row_kept": "c is right, but memory keeps the row after the last real one: places "
+    "0 to length - 1 are real.",
+    "last_row_of_the_block": "memory is right, but c is its last row, which is padding in the "
+    "shorter sentences.",
+    "as_given_still": "This is the draft as it stood: compare a padded sentence with itself alone.",
+    "state_after_padding": "memory is right, but c is the state after the padding was read, too.",
+    "state_one_late": "memory is right, but c is the state one step after the last real symbol.",
+    "padding_not_zeroed": "c is right, but memory does not hold zeros at the padded places.",
+    "padding_kept": "This gives the padding a share: forbid it before the shares are made.",
+    "padding_cut_after": "This cuts the padding off after the softmax: the shares that are left "
+    "sum to less than one.",
+    "padding_score_zero": "This sets the scores of the padding to 0, and e to the power 0 is 1: it "
+    "still gets a share.",
+    "one_padding_kept": "This keeps the first padded place: places 0 to length - 1 are real.",
+    "last_real_dropped": "This drops the last real place: places 0 to length - 1 are real.",
+    "softmax_over_batch": "This equals a softmax over the first axis: shares of different "
+    "sentences or queries then sum to one. Each query shares out its own source.",
+    "last_state_only": "This equals the last real state, whatever the scores: that is the fixed "
+    "vector.",
+    "last_row_only": "This equals the last row of the memory, whatever the scores: the fixed "
+    "vector, and in padded sentences not even that.",
+    "plain_mean": "This equals the plain average of the real states: the scores play no part.",
+    "best_state_only": "This equals the one state with the best score: the context mixes all of "
+    "them.",
+    "scores_as_shares": "This multiplies the states by the scores themselves: make shares of them "
+    "first.",
+    "scores_returned": "This equals the scores: the shares are their softmax.",
+    "tanh_forgotten": "This equals the result without the tanh: the query's part is then the same "
+    "for every state, and the softmax does not see it.",
+    "tanh_of_each": "This bends the two parts one by one: add first, then take the tanh.",
+    "tanh_outside": "This takes the tanh after the product with v: it belongs before.",
+    "parts_multiplied": "This multiplies the two parts inside the tanh: additive attention adds "
+    "them.",
+    "v_forgotten": "This adds up the hidden numbers as they are: v weighs them.",
+    "sigmoid_for_tanh": "This equals the result with a sigmoid in place of the tanh.",
+    "w_ignored": "This leaves w out, also where one is given.",
+    "w_transposed": "This multiplies by w transposed: here it is query @ w.",
+    "w_twice": "This multiplies both sides by w: only the query is.",
+    "scaled_here": "This divides the scores by a square root: that comes in chapter 02, and not "
+    "here.",
+    "not_divided_yet": "This equals the exponentials before they are divided by the sum of their "
+    "row.",
+    "cosine_for_product": "This makes all rows one long before the product: here lengths count.",
+    "new_state_asks": "The new state is right, but these weights belong to it: the old state asks.",
+    "found_before_symbol": "This puts what was found before the symbol: the symbol comes first.",
+    "found_not_fed": "The weights are right, but what was found never reaches the cell.",
+    "last_state_fed": "The weights are right, but the cell is fed the last source state, not the "
+    "mixture.",
+    "scores_for_weights_in_step": "This mixes with the scores: make shares of them first.",
+    "scores_out_of_step": "The new state is right, but what comes back beside it are the scores, "
+    "not the shares.",
+    "state_forgotten": "The cell gets zeros for the old state.",
+    "one_step_too_few": "That is one too few: the first state must be computed as well.",
+    "all_at_once": "These updates cannot all be done at once: each needs the one before.",
+    "input_arrow_forgotten": "That is one too few: the arrow from x_1 to h_1 counts as well.",
+    "one_arrow_too_many": "That is one arrow too many.",
+    "one_after_the_other": "With attention nothing waits: every output looks at every input "
+    "directly.",
+    "half_the_way": "That is the way through one of the two networks.",
+    "vector_at_every_step": "That is the count for a vector that is fed to every step; here h_n "
+    "leads to s_1 alone.",
+    "average_counted": "That counts the average as a stop of its own; here the arrow goes from h_i "
+    "to s_t.",
+    "through_the_encoder": "That goes through the whole encoder first: h_1 leads to s_n directly.",
+    "both_sides_counted": "That counts the reach to both sides; the way to position 1 goes to the "
+    "left only.",
+    "kernel_each_layer": "That lets each layer reach a whole kernel further: it is half of what is "
+    "left without the middle.",
+    "rounded_down": "That rounds down: a last layer that is only partly needed is needed.",
+    "half_kernel_rounded_up": "That counts the middle of the kernel as a step to the side.",
+    "all_positions_counted": "That counts n positions; from n to 1 there are n - 1 steps.",
+    "one_layer_too_many": "That is one layer too many where n is a power of the kernel.",
+    "doubling": "That doubles what is seen with each layer; it is multiplied by the kernel.",
+    "float_logarithm": "That is a logarithm in floats, rounded up: for exact powers it may be a "
+    "hair too large.",
+    "not_dilated": "That is the count without gaps: dilated layers reach further each time.",
     # 02 Scaled dot-product attention
     "normalised_by_sum": "This equals each score divided by the sum of its row; a softmax "
     "exponentiates first.",
@@ -248,4 +325,91 @@ MISTAKES: dict[str, str] = {
     "sign_flipped": "This has the opposite sign: a weight grows with its own score.",
     "scores_for_weights": "This puts the scores where the weights belong: take the softmax first.",
     "one_minus_everywhere": "This is w_i (1 - w_j) everywhere: the 1 belongs to the diagonal only.",
+    # 03 Masks and heads
+    "diagonal_hidden": "This hides each position from itself: a query may look at its own key.",
+    "one_ahead": "This lets each position see one step ahead: the last open key of a query is its "
+    "own.",
+    "top_left": "This lines queries and keys up at the first position: the t queries are the last "
+    "t of the s positions.",
+    "offset_negated": "This moves the diagonal by t - s where it is s - t: with fewer queries than "
+    "keys, each sees more, not less.",
+    "looks_forward": "This opens what comes after, not what came before.",
+    "past_only_one": "This opens only the own key of each query: all keys before it are open, too.",
+    "one_too_many": "This opens one key too many: the keys count from 0, so key number `length` is "
+    "padding.",
+    "one_too_few": "This hides the last real key: positions 0 to length - 1 are real.",
+    "padded_on_the_left": "This puts the padding in front: here the real tokens come first.",
+    "queries_hidden": "This hides padded queries, as (b, s, 1): a padding mask hides keys, along "
+    "the last axis.",
+    "query_axis_missing": "This has no axis for the queries: [:, None, :] adds it, with length 1.",
+    "both_sides_hidden": "This hides padded queries, too, as (b, s, s): the queries' axis has "
+    "length 1, all of them see the same keys.",
+    "never_empty": "This opens a key of an empty sequence: a length of 0 leaves nothing open.",
+    "masked_after": "This sets weights to 0 after the softmax: what is left of a row no longer "
+    "sums to one. Mask the scores before it.",
+    "renormalised_late": "This masks after the softmax and divides again: where a hidden score is "
+    "far above the open ones, that is 0 divided by 0. Mask the scores before it.",
+    "scores_times_mask": "This multiplies the scores by the mask: a score of 0 is no small score, "
+    "its weight is not 0.",
+    "empty_row_nan": "This gives NaN where a query sees nothing: a row of -inf has no softmax. "
+    "Such a row gives zeros.",
+    "empty_row_uniform": "This gives every key the same weight where a query sees nothing; such a "
+    "row gives zeros.",
+    "fill_far_too_high": "This equals the result with -100 in the masked places, which is no "
+    "small score where the others are smaller.",
+    "heads_by_view": "This is a reshape to (b, h, t, d_head) without a transpose: each head gets "
+    "some of the tokens in place of some of the columns.",
+    "split_by_view_only": "This reshapes to (b, h, t, d_head) without a transpose, so each head "
+    "gets some of the tokens in place of some of the columns; it merges rightly.",
+    "heads_interleaved": "This gives head i every h-th column: a head's columns stand together.",
+    "heads_not_in_front": "This is (b, t, h, d_head): the heads' axis belongs before the tokens'.",
+    "heads_transposed": "This has tokens and width of a head in each other's place.",
+    "merged_by_view": "This reshapes the heads to (b, t, d_model) without moving their axis back: "
+    "numbers of different tokens end up in one row.",
+    "merged_interleaved": "This takes one number of each head in turn: a head's columns stand "
+    "together.",
+    "heads_added": "This adds the heads up: they are put side by side.",
+    "scaled_by_root_d_model": "This divides by sqrt(d_model): a score is a product over the width "
+    "of one head, d_head.",
+    "out_forgotten": "This is right up to the last product: w_o is missing.",
+    "one_head_only": "This is one head of the full width: n_heads plays no part.",
+    "draft_unchanged": "This is the draft as it stood.",
+    "view_and_scale": "The mask is right now. How heads are cut out and put together, and what "
+    "the scores are divided by, is not.",
+    "view_and_mask": "The division is right now. How heads are cut out and put together, and the "
+    "mask, is not.",
+    "scale_and_mask": "The heads are cut out and put together rightly now. The division and the "
+    "mask are not right.",
+    "heads_multiply_work": "This counts scores and mixture h times too often: each head is only "
+    "d_model / h wide.",
+    "heads_divide_work": "This counts scores and mixture of one head: there are h of them.",
+    "one_flop_each": "This counts multiplications only: a multiply-add is 2 FLOPs.",
+    "memory_length_ignored": "This projects keys and values for t positions: there are s of them.",
+    "out_projection_forgotten": "This counts three projections: the one after the heads is the "
+    "fourth.",
+    "heads_multiply_parameters": "This gives every head d_model columns: each has d_model / h.",
+    "one_table_for_all_heads": "This counts one table of weights a sequence: each head has its "
+    "own.",
+    "batch_forgotten": "This is the cost of one sequence: there are b of them.",
+    "biases_counted": "This counts biases: the layer has none.",
+    "only_last_changed": "This catches only what looks at the last position: change each "
+    "position's future, not the last token alone.",
+    "only_first_watched": "This watches the first output only: a leak may start later.",
+    "own_token_changed": "This also watches outputs whose own token was changed: these may move.",
+    "rounding_counts": "This calls rounding a leak: differences up to 1e-5 do not count.",
+    "first_sentence_only": "This watches the first sequence of the batch only.",
+    "small_leaks_pass": "This lets small leaks pass: anything above 1e-5 counts.",
+    "verdict_inverted": "This is the opposite answer: True means that it looks ahead.",
+    "next_token_only": "This catches only what looks one step ahead: a leak may skip some "
+    "positions.",
+    "root_forgotten": "The scores of these q and k are too small by sqrt(d_head): the product is "
+    "still divided by it.",
+    "root_the_wrong_way": "The scores of these q and k are too small by d_head: multiply by the "
+    "root that the scores are divided by.",
+    "smallest_kept": "This keeps the smallest singular values: the largest carry most.",
+    "singular_values_twice": "This puts the singular values into q and into k; their product has "
+    "them twice. Give each the root, or give them to one.",
+    "singular_values_forgotten": "This leaves the singular values out.",
+    "first_columns_kept": "This keeps the first d_head columns of the scores and drops the rest; "
+    "another table of this rank comes closer.",
 }
