@@ -177,7 +177,10 @@ def _said(path: Path) -> dict:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise BadRules(f"{path} cannot be read as TOML: {error}") from None
+        raise BadRules(
+            f"{path} cannot be read as TOML: {error}; a name with other signs than a-z, A-Z, 0-9, "
+            '- and _ stands in quotes, as in [extensions."Zoë"]'
+        ) from None
     return _known(path, "", said, KNOWN)
 
 
@@ -239,7 +242,8 @@ class _Dates:
             try:
                 slug = self.course.resolve(key)
             except UnknownChapter as error:
-                raise BadRules(f"{self.path}: {where} {error}") from None
+                top = f"; move {key} to the top of the file, above all [tables]" * (key in KNOWN)
+                raise BadRules(f"{self.path}: {where} {error}{top}") from None
             _need(slug not in found, self.path, f"{where} names {slug} twice")
             found[slug] = read(f"{where} {key}", slug, value)
         return found

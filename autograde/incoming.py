@@ -49,9 +49,11 @@ def unpack(folder: ClassFolder, course: Course) -> list[str]:
             digest = _digest_of(path)
             before = known["archives"].get(digest)
             if before is None or before["problems"]:
-                problems = _Taking(folder, course, known, path, lines).all()
-                known["archives"][digest] = {"file": path.name, "problems": problems}
-                _write(folder, known)
+                try:
+                    problems = _Taking(folder, course, known, path, lines).all()
+                    known["archives"][digest] = {"file": path.name, "problems": problems}
+                finally:  # whatever stops it: what was taken in is known
+                    _write(folder, known)
     return lines
 
 
@@ -112,10 +114,11 @@ class _Taking:
             if _is_sent(one.member.name):
                 student = self._student(one)
                 try:
-                    taken[self._place(opened, one, student)] += 1
+                    if slug := self._place(opened, one, student):
+                        taken[slug] += 1
                 except NotTaken as error:
                     self.problems.append((student, str(one.member), str(error)))
-        done = [f"{count} of {slug}" for slug, count in sorted(taken.items()) if slug]
+        done = [f"{count} of {slug}" for slug, count in sorted(taken.items())]
         self.lines.append(f"incoming/{self.path.name}: taken in {', '.join(done) or 'nothing new'}")
 
     def _miss_those_without_notebook(self, ours: list[Handed]) -> None:
@@ -135,7 +138,11 @@ class _Taking:
         return student
 
     def _place(self, opened, one: Handed, student: str) -> str | None:
-        """Put one notebook where it is graded, or beside that; its chapter, unless it is known."""
+        """Put one notebook where it is graded, or beside that; its chapter, unless it is known.
+
+        Platforms date the files of a download anew, so bytes that are there keep their first time,
+        and what a teacher has put there by hand gives way to new work alone.
+        """
         data, notes = self._notebook(opened, one)
         slug = self._chapter(data, one)
         digest = hashlib.sha256(data).hexdigest()
@@ -144,11 +151,16 @@ class _Taking:
         if here.get(digest, []) >= order:
             return None
         home = self.folder.submission(student, slug)
+        if self._is_there(home / f"{slug}.ipynb", digest, here):
+            here[digest] = order
+            return None
         for path in (home.parent, home, home / EARLIER, home / f"{slug}.ipynb"):
             if path.is_symlink():
                 raise NotTaken(f"{path} is a link, and links are not followed; take it away")
-        newest = order >= max(here.values(), default=[])
+        newest, seen = order >= max(here.values(), default=[]), digest in here
         here[digest] = order
+        if not newest and seen:
+            return None
         if not newest:
             _write_bytes(home / EARLIER / f"{digest[:16]}.ipynb", data)
             return slug
@@ -160,6 +172,13 @@ class _Taking:
         _write_bytes(home / NOTED, "".join(f"{note}\n" for note in notes).encode())
         _write_bytes(home / f"{slug}.ipynb", data, one.member.info.date_time)
         return slug
+
+    def _is_there(self, path: Path, digest: str, here: dict) -> bool:
+        """These bytes are to be graded, or were until somebody put others in their place."""
+        if path.is_symlink() or not path.is_file():
+            return False
+        there = _digest_of(path)
+        return there == digest or (digest in here and there not in here)
 
     def _notebook(self, opened, one: Handed) -> tuple[bytes, list[str]]:
         try:

@@ -75,6 +75,8 @@ def test_only_the_named_tiers_count(told, course, chapter):
     ("text", "words"),
     [
         ("colour = 1", "colour is no key"),
+        ("[extensions.çelik]\n90 = 1", 'stands in quotes, as in [extensions."Zoë"]'),
+        ("[deadlines]\noverlay = 'own'", "move overlay to the top of the file, above all [tables]"),
         ("late = 3", "[late] is a table"),
         ("[late]\nslipdays = 3", "[late] slipdays is no key"),
         ("[late]\nslip_days = 1.5", "a whole number of 0 or more, not 1.5"),

@@ -209,6 +209,43 @@ def test_a_second_time_changes_nothing_and_says_nothing(folder, course, answer):
     assert all_files(folder) == before
 
 
+def test_a_second_download_moves_nobodys_time(folder, course, answer):
+    """Canvas gives all uploads of a student, under their old numbers and with new dates."""
+    first, second = answer(RIGHT), answer("# again\n" + RIGHT)
+    files = {f"adaada_11_101_{FILE}": first, f"adaada_11_102_{SLUG}-1.ipynb": first}
+    files |= {f"bobbob_12_103_{FILE}": first, f"bobbob_12_104_{SLUG}-1.ipynb": second}
+    arrive(folder, "one.zip", files, when=(2026, 10, 1, 12, 0, 0))
+    unpack(folder, course)
+    paths = {one: folder.submission(one, SLUG) / FILE for one in ("adaada", "bobbob")}
+    before = {one: (path.read_bytes(), path.stat().st_mtime) for one, path in paths.items()}
+    files |= {f"cydcyd_13_105_{FILE}": second}
+    arrive(folder, "two.zip", files, when=(2026, 10, 9, 12, 0, 0))
+    assert unpack(folder, course) == [f"incoming/two.zip: taken in 1 of {SLUG}"]
+    assert {one: (p.read_bytes(), p.stat().st_mtime) for one, p in paths.items()} == before
+
+
+def test_what_was_mended_by_hand_gives_way_to_new_work_alone(folder, course, answer):
+    sent = {f"adaada_11_101_{FILE}": answer("# unreadable")}
+    arrive(folder, "one.zip", sent, when=(2026, 10, 1, 12, 0, 0))
+    unpack(folder, course)
+    path = folder.submission("adaada", SLUG) / FILE
+    path.write_bytes(answer(RIGHT))  # by e-mail
+    arrive(folder, "two.zip", sent, when=(2026, 10, 9, 12, 0, 0))
+    unpack(folder, course)
+    assert path.read_bytes() == answer(RIGHT)
+    arrive(folder, "three.zip", {f"adaada_11_102_{SLUG}-1.ipynb": answer("# new")})
+    unpack(folder, course)
+    assert path.read_bytes() == answer("# new")
+
+
+def test_going_back_to_earlier_work_is_new_work(folder, course, answer):
+    for number, (name, source) in enumerate([("a", "# one"), ("b", "# two"), ("c", "# one")]):
+        arrive(folder, f"{name}.zip", {f"adaada_11_10{number}_{FILE}": answer(source)})
+        unpack(folder, course)
+        path = folder.submission("adaada", SLUG) / FILE
+        assert path.read_bytes() == answer(source)
+
+
 def test_a_run_that_was_killed_in_between_is_made_good(folder, course, answer, monkeypatch):
     def killed(*_):
         raise KeyboardInterrupt
