@@ -8,7 +8,8 @@ import json
 
 from autograde.chapters import Course
 from autograde.choose import add_class_options, chosen
-from autograde.course_rules import book_address
+from autograde.course_rules import Rules, book_address, rules
+from autograde.export_points import lines_of
 from autograde.feedback_page import feedback_page
 from autograde.plan import ClassFolder, write
 from autograde.record import scores
@@ -20,8 +21,9 @@ def write_feedback(
 ) -> tuple[list[str], list[str]]:
     """Write the pages of one chapter: the students who have one now, and those who cannot."""
     course = course or Course()
-    chapter, book = load(slug, course), book_address(folder)
-    in_book = scores(folder, slug)
+    chapter, agreed = load(slug, course), rules(folder, course)
+    more = {"book": book_address(folder), "zone": agreed.policy.zone}
+    in_book, counts = scores(folder, slug), _counts(folder, course, slug, agreed)
     done, left = [], []
     for one in folder.students(slug):
         if student not in (None, one):
@@ -30,9 +32,22 @@ def write_feedback(
         if record is None or not record["graded"] or one not in in_book:
             left.append(one)
             continue
-        write(folder.feedback(one, slug), feedback_page(chapter, record, in_book[one], book))
+        page = feedback_page(chapter, record, in_book[one], counts=counts.get(one, ""), **more)
+        write(folder.feedback(one, slug), page)
         done.append(one)
     return done, left
+
+
+def _counts(folder: ClassFolder, course: Course, slug: str, agreed: Rules) -> dict[str, str]:
+    """Student -> what counts of the points, and why, where the class's rules say anything."""
+    every = dict.fromkeys([*folder.chapters(course), slug])
+    lines = lines_of(folder, [load(one, course) for one in every], agreed)
+    return {
+        line.student: f"{line.due:g} of {line.due_out_of:g} points count: {line.outcome.why}"
+        for line in lines
+        if line.chapter.slug == slug and line.due is not None
+        if line.left_out or slug in agreed.deadlines or slug in agreed.hard_ends
+    }
 
 
 def add_feedback(commands) -> None:

@@ -6,6 +6,7 @@ links lead to its own parts and, where the class names one, to the published boo
 """
 
 import ast
+import datetime
 from html import escape
 
 from autograde.feedback_words import lines_of
@@ -29,7 +30,7 @@ STATES = {
 
 BODY = """<h1>{title}</h1>
 <p class="sum">{points} points{waiting}</p>
-<p>{who}</p>
+{counts}<p>{who}</p>
 <ul class="contents">
 {contents}
 </ul>
@@ -50,11 +51,18 @@ ul.contents li.missed > span:first-child { color: var(--bad); }
 
 
 def feedback_page(
-    chapter: Chapter, record: dict, in_book: dict[str, Score], book: str | None = None
+    chapter: Chapter,
+    record: dict,
+    in_book: dict[str, Score],
+    book: str | None = None,
+    *,
+    counts: str = "",
+    zone: datetime.tzinfo = datetime.UTC,
 ) -> str:
     """The page of one graded submission, from its record and its lines in the gradebook.
 
     `book` is the address of the published book; without it, sections are named and not linked.
+    `counts` says what the class's rules make of the points; times are told in its `zone`.
     """
     parts = _Parts(chapter, record, in_book, book)
     unread = sum(score.needs_manual_grade for score in in_book.values())
@@ -65,8 +73,9 @@ def feedback_page(
         title=title,
         points=f"{total:g} of {out_of:g}",
         waiting=f", {unread} still to be read by a person" if unread else "",
+        counts=f"<p>{escape(counts)}</p>\n" if counts else "",
         who=f"For {escape(record['student'])}, {escape(record['file'])}, "
-        f"received {escape(_readable(record['submitted']))}.",
+        f"received {escape(_readable(record['submitted'], zone))}.",
         contents="\n".join(parts.contents()),
         sections="\n".join(parts.sections()),
         notes=_notes(record["notes"]),
@@ -197,5 +206,5 @@ def _notes(notes: list[str]) -> str:
     return f"<section>\n<h2>About your notebook</h2>\n<ul>\n{items}\n</ul>\n</section>"
 
 
-def _readable(moment: str) -> str:
-    return moment.replace("T", " ").replace("+00:00", " UTC")
+def _readable(moment: str, zone: datetime.tzinfo) -> str:
+    return f"{datetime.datetime.fromisoformat(moment).astimezone(zone):%Y-%m-%d %H:%M %Z}"

@@ -54,7 +54,7 @@ class Item:
                 f"discrimination {self.discrimination:.2f}: those who do well elsewhere do hardly "
                 "better here; it may check something else than it teaches"
             )
-        few = f" (with {self.attempted} people this may be chance)" * (self.attempted < FEW)
+        few = f" ({self.attempted} tried it, so this may be chance)" * (self.attempted < FEW)
         return tuple(flag + few for flag in told)
 
 

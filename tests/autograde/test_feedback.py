@@ -1,6 +1,7 @@
 """The command feedback: who has a page, where it lies, and what it is made from."""
 
 import json
+import re
 
 import pytest
 
@@ -61,3 +62,17 @@ def test_the_class_says_where_it_reads_the_book(folder, command, capsys):
     rules.write_text('book = "javascript:alert(1)"')
     assert command("feedback", "--class-dir", folder.root) == 2
     assert "book is an address like" in capsys.readouterr().err
+
+
+def test_it_says_what_the_rules_of_the_class_make_of_the_points(folder, course):
+    page = folder.feedback("ada", SLUG)
+    write_feedback(folder, SLUG, course=course)
+    assert "points count" not in page.read_text(encoding="utf-8")
+    (folder.root / "course.toml").write_text(
+        'time_zone = "Europe/Berlin"\n[late]\ncost_per_day = 0.25\n[deadlines]\n90 = 2001-01-01\n'
+    )
+    write_feedback(folder, SLUG, course=course)
+    said = page.read_text(encoding="utf-8")
+    assert "0 of 8 points count: " in said
+    assert "days late: 1 of the points lost" in said
+    assert re.search(r"received \d{4}-\d\d-\d\d \d\d:\d\d CES?T", said)

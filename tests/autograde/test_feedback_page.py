@@ -54,6 +54,7 @@ def words(page):
 
 def test_a_page_says_what_was_checked_how_it_went_and_what_is_wrong(chapter, record):
     seen = words(feedback_page(chapter, record, SCORES))
+    assert "received 2026-11-29 12:00 UTC." in seen
     assert "1 of 8 points, 1 still to be read by a person" in seen
     assert "Double: 1 of 3 points" in seen
     assert "✓ passed , 1 of 1: By hand: twice three is six." in seen

@@ -82,8 +82,8 @@ def item(**more):
         ({"solved": 0.96}, ["96% solve it", "accept too much"]),
         ({"solved": 0.29}, ["only 29% solve it", "refuse right answers"]),
         ({"discrimination": 0.19}, ["discrimination 0.19"]),
-        ({"solved": 1.0, "attempted": 19}, ["100% solve it", "with 19 people this may be chance"]),
-        ({"discrimination": -0.4, "attempted": 8}, ["with 8 people this may be chance"]),
+        ({"solved": 1.0, "attempted": 19}, ["100% solve it", "19 tried it, so this may be chance"]),
+        ({"discrimination": -0.4, "attempted": 8}, ["8 tried it, so this may be chance"]),
     ],
 )
 def test_what_looks_suspicious_is_said_in_a_sentence(more, words):
