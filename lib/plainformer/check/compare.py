@@ -140,6 +140,8 @@ def _climb_untouched(got, want, touched: str | None, what, tolerance, axes) -> N
 
 def _name(failed: CheckFailed, got: list, want: list, unlike: Mapping, tolerance) -> None:
     """Put a known mistake into the failure, if the evidence names exactly one."""
+    if not got:  # some call of the answer raises, as some mistakes' do: no evidence
+        return
     named = []
     for mistake, wrong in unlike.items():
         if mistake not in MISTAKES:

@@ -157,6 +157,18 @@ def test_an_unknown_mistake_is_the_authors_error():
         check.calls(by_sum, CASES, softmax, "s", unlike={"never heard of": by_sum})
 
 
+def test_no_mistake_is_named_where_answer_and_mistake_both_stop_with_an_error():
+    """The first call is wrong, so it is told; the second has no result to compare."""
+
+    def square_only(matrix):
+        return matrix + matrix.mT
+
+    cases = [(torch.ones(2, 2),), (torch.ones(2, 3),)]
+    known = {"by_sum": square_only}
+    failed = failure(check.calls, square_only, cases, lambda m: 3 * m, "m", unlike=known)
+    assert (failed.rule, failed.mistake) == ("values", None)
+
+
 def test_every_function_gets_inputs_of_its_own():
     def spoiling_reference(x):
         x += 100
