@@ -184,14 +184,14 @@ MISTAKES: dict[str, str] = {
     "divided_by_rows": "This equals the sums divided by the number of rows; the mean of a row "
     "divides by its length.",
     # 01 From a fixed vector to attention
-    "one_padded_row_kept": "c is right, but memory keeps the row after the last real one: places "
-    "0 to length - 1 are real.",
-    "last_row_of_the_block": "memory is right, but c is its last row, which is padding in the "
+    "one_padded_row_kept": "Here c is right, but memory keeps the row after the last real one: "
+    "places 0 to length - 1 are real.",
+    "last_row_of_the_block": "Memory is right, but c is its last row, which is padding in the "
     "shorter sentences.",
     "as_given_still": "This is the draft as it stood: compare a padded sentence with itself alone.",
-    "state_after_padding": "memory is right, but c is the state after the padding was read, too.",
-    "state_one_late": "memory is right, but c is the state one step after the last real symbol.",
-    "padding_not_zeroed": "c is right, but memory does not hold zeros at the padded places.",
+    "state_after_padding": "Memory is right, but c is the state after the padding was read, too.",
+    "state_one_late": "Memory is right, but c is the state one step after the last real symbol.",
+    "padding_not_zeroed": "Here c is right, but memory does not hold zeros at the padded places.",
     "padding_kept": "This gives the padding a share: forbid it before the shares are made.",
     "padding_cut_after": "This cuts the padding off after the softmax: the shares that are left "
     "sum to less than one.",
