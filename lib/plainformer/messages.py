@@ -188,6 +188,8 @@ MISTAKES: dict[str, str] = {
     "places 0 to length - 1 are real.",
     "last_row_of_the_block": "Memory is right, but c is its last row, which is padding in the "
     "shorter sentences.",
+    "length_of_the_first": "memory is right, but c is taken where the first sentence ends, in all "
+    "sentences: each has its own length.",
     "as_given_still": "This is the draft as it stood: compare a padded sentence with itself alone.",
     "state_after_padding": "Memory is right, but c is the state after the padding was read, too.",
     "state_one_late": "Memory is right, but c is the state one step after the last real symbol.",
@@ -195,6 +197,14 @@ MISTAKES: dict[str, str] = {
     "padding_kept": "This gives the padding a share: forbid it before the shares are made.",
     "padding_cut_after": "This cuts the padding off after the softmax: the shares that are left "
     "sum to less than one.",
+    "padding_sets_maximum": "This masks after the softmax and divides again: the padding still "
+    "sets the maximum, and where it is far above the real scores, 0 is divided by 0. Mask before.",
+    "padding_still_sets_maximum": "This masks after the softmax and divides again: the padding "
+    "still sets the maximum, and far below it the real states get nothing. Mask before.",
+    "queries_share_padding": "This equals a softmax over the queries: the shares of one query must "
+    "sum to one over the source, the last axis.",
+    "queries_share_nothing": "This equals a softmax over the queries, and in the padding all of "
+    "them are -inf: the shares of one query must sum to one over the source, the last axis.",
     "padding_score_zero": "This sets the scores of the padding to 0, and e to the power 0 is 1: it "
     "still gets a share.",
     "one_padding_kept": "This keeps the first padded place: places 0 to length - 1 are real.",
@@ -211,16 +221,22 @@ MISTAKES: dict[str, str] = {
     "scores_as_shares": "This multiplies the states by the scores themselves: make shares of them "
     "first.",
     "scores_returned": "This equals the scores: the shares are their softmax.",
-    "tanh_forgotten": "This equals the result without the tanh: the query's part is then the same "
-    "for every state, and the softmax does not see it.",
-    "tanh_of_each": "This bends the two parts one by one: add first, then take the tanh.",
+    "tanh_forgotten": "The query has no say here: either it is missing, or the tanh is. Without a "
+    "tanh its part is the same for every state, and the softmax does not see it.",
+    "tanh_of_each": "The query has no say here: either it is missing, or the tanh is taken of each "
+    "part alone. Add the two parts first, then take the tanh.",
     "tanh_outside": "This takes the tanh after the product with v: it belongs before.",
     "parts_multiplied": "This multiplies the two parts inside the tanh: additive attention adds "
     "them.",
     "v_forgotten": "This adds up the hidden numbers as they are: v weighs them.",
     "sigmoid_for_tanh": "This equals the result with a sigmoid in place of the tanh.",
     "w_ignored": "This leaves w out, also where one is given.",
-    "w_transposed": "This multiplies by w transposed: here it is query @ w.",
+    "w_transposed": "This multiplies by w transposed: here it is query @ w, then the product with "
+    "the memory.",
+    "softmax_over_axis_1": "This equals a softmax over axis 1, which is the source only where no "
+    "axis stands in front: count from the end, dim=-1.",
+    "softmax_without_dim": "This equals a softmax without dim=, for which PyTorch guesses an axis "
+    "by the number of axes: say dim=-1.",
     "w_twice": "This multiplies both sides by w: only the query is.",
     "scaled_here": "This divides the scores by a square root: that comes in chapter 02, and not "
     "here.",
@@ -253,6 +269,12 @@ MISTAKES: dict[str, str] = {
     "kernel_each_layer": "That lets each layer reach a whole kernel further: it is half of what is "
     "left without the middle.",
     "rounded_down": "That rounds down: a last layer that is only partly needed is needed.",
+    "one_less_than_n": "With attention nothing waits for its neighbour: every output looks at "
+    "every input directly.",
+    "whole_kernels_counted": "That counts how many whole kernels fit into n: ask instead how far "
+    "one layer reaches from output n, and how far two do.",
+    "one_position_a_layer": "That lets each layer reach one position further: a larger kernel "
+    "reaches more.",
     "half_kernel_rounded_up": "That counts the middle of the kernel as a step to the side.",
     "all_positions_counted": "That counts n positions; from n to 1 there are n - 1 steps.",
     "one_layer_too_many": "That is one layer too many where n is a power of the kernel.",
@@ -355,6 +377,8 @@ MISTAKES: dict[str, str] = {
     "Such a row gives zeros.",
     "empty_row_uniform": "This gives every key the same weight where a query sees nothing; such a "
     "row gives zeros.",
+    "fill_kept": "This equals the result with -1e9 in the masked places and nothing after it: -1e9 "
+    "wins against lower scores, and closed keys keep a weight.",
     "fill_far_too_high": "This equals the result with -100 in the masked places, which is no "
     "small score where the others are smaller.",
     "heads_by_view": "This is a reshape to (b, h, t, d_head) without a transpose: each head gets "
@@ -397,7 +421,13 @@ MISTAKES: dict[str, str] = {
     "only_first_watched": "This watches the first output only: a leak may start later.",
     "own_token_changed": "This also watches outputs whose own token was changed: these may move.",
     "rounding_counts": "This calls rounding a leak: differences up to 1e-5 do not count.",
-    "first_sentence_only": "This watches the first sequence of the batch only.",
+    "first_sentence_only": "This misses what leaks in the second sequence of the batch only: run "
+    "the whole batch, and watch every sequence.",
+    "last_cut_missing": "This never changes the last position alone: the one before it may see it.",
+    "first_cut_missing": "This never watches the first output with all others changed: it may see "
+    "the second.",
+    "text_cut_off": "This takes the future away, and an honest layer may count tokens: keep the "
+    "length, change the numbers.",
     "small_leaks_pass": "This lets small leaks pass: anything above 1e-5 counts.",
     "verdict_inverted": "This is the opposite answer: True means that it looks ahead.",
     "next_token_only": "This catches only what looks one step ahead: a leak may skip some "

@@ -83,6 +83,22 @@ def context_vectors(scores, memory, lengths):
     powers = torch.exp((scores - top).clamp(max=0)) * real
     return einsum(powers / powers.sum(-1, keepdim=True), memory, "b t s, b s d -> b t d")
 """,
+        "logsumexp": """
+def context_vectors(scores, memory, lengths):
+    real = torch.arange(memory.shape[1]) < lengths[:, None, None]
+    x = scores.masked_fill(~real, -torch.inf)
+    return (x - x.logsumexp(-1, keepdim=True)).exp() @ memory
+""",
+        "a filler of -1e9": """
+def context_vectors(scores, memory, lengths):
+    real = torch.arange(memory.shape[1]) < lengths[:, None, None]
+    return torch.where(real, scores, -1e9).softmax(2) @ memory
+""",
+        "a filler just low enough": """
+def context_vectors(scores, memory, lengths):
+    real = torch.arange(memory.shape[1]) < lengths[:, None, None]
+    return scores.masked_fill(~real, -2e4).softmax(-1) @ memory
+""",
         "a bias in place on a copy": """
 def context_vectors(scores, memory, lengths):
     e = scores.clone()
@@ -92,6 +108,12 @@ def context_vectors(scores, memory, lengths):
 """,
     },
     "01-additive-attention": {
+        "logsumexp": """
+def additive_weights(queries, memory, w_query, w_memory, v):
+    q, h = (queries @ w_query).unsqueeze(-2), (memory @ w_memory).unsqueeze(-3)
+    x = torch.tanh(q + h) @ v
+    return (x - x.logsumexp(-1, keepdim=True)).exp()
+""",
         "loops": """
 def additive_weights(queries, memory, w_query, w_memory, v):
     t, s = queries.shape[-2], memory.shape[-2]
@@ -362,6 +384,10 @@ WRONG = {
             "stopped with",
         ),
         "padding not zeroed": (_filled(READ_IN, "return states, c"), "does not hold zeros"),
+        "the first sentence's length": (
+            _filled(READ_IN, "return memory, memory[:, lengths[0] - 1]"),
+            "where the first sentence ends",
+        ),
         "c for each place": (
             _filled(READ_IN, "return memory, states[:, lengths - 1]"),
             "number of axes differs",
@@ -413,6 +439,30 @@ WRONG = {
                 "shares = low.softmax(dim=0).masked_fill(~real, 0.0)\nreturn shares @ memory",
             ),
             "over the first axis",
+        ),
+        "over the queries, -1e9 and no second mask": (
+            _filled(CONTEXT, "return scores.masked_fill(~real, -1e9).softmax(1) @ memory"),
+            "over the queries",
+        ),
+        "over the queries, -inf": (
+            _filled(CONTEXT, "return scores.masked_fill(~real, -torch.inf).softmax(1) @ memory"),
+            "over the queries",
+        ),
+        "masked after, divided again": (
+            _filled(
+                CONTEXT,
+                "shares = scores.softmax(dim=-1) * real\n"
+                "return shares / shares.sum(-1, keepdim=True) @ memory",
+            ),
+            "the padding still sets the maximum",
+        ),
+        "masked after, divided by a little more": (
+            _filled(
+                CONTEXT,
+                "shares = scores.softmax(dim=-1) * real\n"
+                "return shares / (shares.sum(-1, keepdim=True) + 1e-9) @ memory",
+            ),
+            "the padding still sets the maximum",
         ),
         "over the axis that is 1 by default": (
             _filled(
@@ -515,9 +565,34 @@ WRONG = {
             _filled(ADDITIVE, "return ((q + h) @ v).softmax(dim=-1)"),
             "the softmax does not see it",
         ),
+        "no query": (
+            _filled(
+                ADDITIVE,
+                "scores = torch.tanh(memory @ w_memory) @ v\n"
+                "scores = scores[..., None, :].expand(*queries.shape[:-1], -1)\n"
+                "return scores.softmax(dim=-1)",
+            ),
+            "The query has no say",
+        ),
+        "no query and no tanh": (
+            _filled(
+                ADDITIVE,
+                "scores = (memory @ w_memory @ v)[..., None, :]\n"
+                "return scores.expand(*queries.shape[:-1], -1).softmax(dim=-1)",
+            ),
+            "The query has no say",
+        ),
+        "over axis 1": (
+            _filled(ADDITIVE, "return (torch.tanh(q + h) @ v).softmax(1)"),
+            "over axis 1",
+        ),
+        "no dim": (
+            _filled(ADDITIVE, "return torch.nn.functional.softmax(torch.tanh(q + h) @ v)"),
+            "without dim=",
+        ),
         "two tanhs": (
             _filled(ADDITIVE, "return ((torch.tanh(q) + torch.tanh(h)) @ v).softmax(dim=-1)"),
-            "one by one",
+            "The query has no say",
         ),
         "tanh outside": (
             _filled(ADDITIVE, "return torch.tanh((q + h) @ v).softmax(dim=-1)"),
@@ -596,18 +671,32 @@ WRONG = {
             "over the first axis",
         ),
         "scores": (_filled(PRODUCT, "return q @ memory.mT"), "the shares are their softmax"),
+        "over axis 1": (
+            _filled(PRODUCT, "return (q @ memory.mT).softmax(1)"),
+            "over axis 1",
+        ),
+        "no dim": (
+            _filled(PRODUCT, "return torch.nn.functional.softmax(q @ memory.mT)"),
+            "without dim=",
+        ),
+        "w on the memory": (
+            _filled(
+                PRODUCT,
+                "h = memory if w is None else memory @ w\nreturn (queries @ h.mT).softmax(dim=-1)",
+            ),
+            "w transposed",
+        ),
         "w left out": (
             _filled(
                 PRODUCT,
                 "q = queries[..., : memory.shape[-1]]\n"
                 "return (q @ memory[..., : q.shape[-1]].mT).softmax(dim=-1)",
             ),
-            None,
-            "cuts the widths to fit; the message shows the place",
+            "leaves w out",
         ),
         "w left out, no cutting": (
             _filled(PRODUCT, "return (queries @ memory.mT).softmax(dim=-1)"),
-            "stopped with",
+            "leaves w out",
         ),
         "w transposed": (
             _filled(
@@ -615,15 +704,14 @@ WRONG = {
                 "q = queries if w is None else queries @ w.T\n"
                 "return (q @ memory.mT).softmax(dim=-1)",
             ),
-            "stopped with",
+            "w transposed",
         ),
         "w on both sides": (
             _filled(
                 PRODUCT,
-                "h = memory if w is None else memory @ w.T\nh = h @ (w if w is not None else 1)"
-                "\nreturn (q @ h.mT).softmax(dim=-1)",
+                "h = memory if w is None else memory @ w.T\nreturn (q @ h.mT).softmax(dim=-1)",
             ),
-            "stopped with",
+            "both sides by w",
         ),
         "divided by the root": (
             _filled(PRODUCT, "return (q @ memory.mT / q.shape[-1] ** 0.5).softmax(dim=-1)"),
@@ -777,8 +865,9 @@ WRONG = {
         "attention waits": _path("attention_steps", "n", "nothing waits"),
         "attention walks": _path("attention_path", "n", "nothing waits"),
         "attention walks n - 1": _path(
-            "attention_path", "n - 1", None, "right numbers are not told, only that this is not it"
+            "attention_path", "n - 1", "nothing waits for its neighbour"
         ),
+        "attention waits n - 1": _path("attention_steps", "n - 1", "nothing waits"),
         "half the way": _path("start_only_path", "n", "through one of the two networks"),
         "vector at every step": _path("start_only_path", "n + 1", "leads to s_1 alone"),
         "2n - 1": _path("start_only_path", "2 * n - 1", "from x_1 to h_1"),
@@ -797,9 +886,15 @@ WRONG = {
         "float logarithm": _path(
             "dilated_layers",
             "math.ceil(math.log(n) / math.log(kernel))",
-            None,
-            "wrong in one visible case only, too few to name it safely",
+            "a logarithm in floats",
         ),
+        "float logarithm, of two arguments": _path(
+            "dilated_layers", "math.ceil(math.log(n, kernel))", "a logarithm in floats"
+        ),
+        "n // kernel": _path("convolution_layers", "n // kernel", "whole kernels fit"),
+        "one position a layer": _path("convolution_layers", "n - 1", "one position further"),
+        "dilated n // kernel": _path("dilated_layers", "n // kernel", "whole kernels fit"),
+        "dilated n - 1": _path("dilated_layers", "n - 1", "one position further"),
         "doubling": _path("dilated_layers", "math.ceil(math.log2(n))", "multiplied by the kernel"),
         "not dilated": _path(
             "dilated_layers", "-(-(n - 1) // (kernel - 1))", "the count without gaps"

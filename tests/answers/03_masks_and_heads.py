@@ -296,10 +296,9 @@ def looks_ahead(attend, x):
     before = attend(x)
     found = False
     for j in range(1, x.shape[1]):
-        for push in (1.0, -1.5):
+        for power in (1, 2):
             moved = x.clone()
-            moved[:, j] += push
-            moved[:, j] *= 1.5
+            moved[:, j] = (power * x[:, j].roll(1, dims=-1) + 0.7).sin() * 2
             after = attend(moved)
             for i in range(j):
                 found = found or (after[:, i] - before[:, i]).abs().max().item() > 1e-5
@@ -316,24 +315,17 @@ def looks_ahead(attend, x):
         worst = max(worst, float((after - before)[:, : i + 1].abs().max()))
     return worst > 1e-5
 """,
-        "gradients": """
+        "many tries, both signs": """
 def looks_ahead(attend, x):
-    x = x.clone().requires_grad_()
-    out = attend(x)
-    pull = torch.linspace(1.0, 2.0, x.shape[-1])
-    for n in range(x.shape[0]):
-        for i in range(x.shape[1] - 1):
-            seen = (out[n, i] * pull).sum()
-            (slope,) = torch.autograd.grad(seen, x, retain_graph=True, allow_unused=True)
-            if slope is not None and slope[:, i + 1 :].abs().max() > 1e-5:
+    torch.manual_seed(1)
+    whole = attend(x)
+    for i in range(1, x.shape[1]):
+        for _ in range(5):
+            fresh = torch.cat([x[:, :i], torch.randn_like(x[:, i:]) * 1.5], dim=1)
+            moved = attend(fresh)[:, :i] - whole[:, :i]
+            if moved.max() > 1e-5 or moved.min() < -1e-5:
                 return True
     return False
-""",
-        "shorter texts": """
-def looks_ahead(attend, x):
-    whole = attend(x)
-    beginnings = [attend(x[:, :i]) for i in range(1, x.shape[1])]
-    return any((whole[:, : part.shape[1]] - part).abs().max() > 1e-5 for part in beginnings)
 """,
     },
     "03-score-rank": {
@@ -645,6 +637,52 @@ WRONG = {
             _masked("return (scores - 1e9 * ~mask).softmax(dim=-1) * mask"),
             "-1e9 in the masked places",
         ),
+        "-1e9, nothing after it": (
+            _masked("return scores.masked_fill(~mask, -1e9).softmax(dim=-1)"),
+            "nothing after it",
+        ),
+        "clamped to 12": (
+            _masked(
+                "low = torch.finfo(scores.dtype).min\n"
+                "return scores.clamp(-12, 12).masked_fill(~mask, low).softmax(-1) * mask"
+            ),
+            None,
+            "scores made alike; the message shows the case",
+        ),
+        "clamped to 50": (
+            _masked(
+                "low = torch.finfo(scores.dtype).min\n"
+                "return scores.clamp(-50, 50).masked_fill(~mask, low).softmax(-1) * mask"
+            ),
+            None,
+            "scores made alike; the message shows the case",
+        ),
+        "clamped powers": (
+            _masked(
+                "e = scores.clamp(-80, 80).exp() * mask\n"
+                "return e / e.sum(-1, keepdim=True).clamp(min=1e-38)"
+            ),
+            None,
+            "scores made alike; the message shows the case",
+        ),
+        "closed powers left to overflow": (
+            _masked(
+                "best = scores.masked_fill(~mask, float('-inf')).amax(-1, keepdim=True)\n"
+                "best = best.masked_fill(best == float('-inf'), 0.0)\n"
+                "e = torch.where(mask, (scores - best).exp(), 0.0)\n"
+                "total = e.sum(-1, keepdim=True)\n"
+                "return e / total.masked_fill(total == 0, 1.0)"
+            ),
+            "NaN or infinite",
+        ),
+        "powers without a maximum": (
+            _masked(
+                "e = torch.where(mask, scores.exp(), 0.0)\n"
+                "return e / e.sum(-1, keepdim=True).clamp(min=1e-38)"
+            ),
+            None,
+            "powers that vanish or overflow; the message shows the case",
+        ),
         "inverted": (
             _masked('return scores.masked_fill(mask, float("-inf")).softmax(-1).nan_to_num()'),
             "read the other way round",
@@ -832,8 +870,16 @@ WRONG = {
         ),
         "split mended, merge not": (
             _bug(split=SPLIT, divisor="d_head", diagonal=1, merge=CUT_BACK),
+            "without moving their axis back",
+        ),
+        "merge mended, split not": (
+            _bug(divisor="d_head", diagonal=1, merge=MERGE),
+            "it merges rightly",
+        ),
+        "divided by the root of n_heads": (
+            _bug(split=SPLIT, divisor="n_heads", diagonal=1),
             None,
-            "one of two places of the same fault; the message shows where the numbers differ",
+            "another number for the width; the message shows where the numbers differ",
         ),
         "no mask at all": (
             _bug(split=SPLIT, divisor="d_head", diagonal=99),
@@ -909,6 +955,21 @@ WRONG = {
             ),
             "missing: mixing_flops",
         ),
+        "measured": (
+            "\ndef attention_cost(b, t, s, d_model, n_heads):\n"
+            "    layer = MultiHeadAttention(d_model, n_heads, bias=False)\n"
+            "    with FlopCounterMode(display=False) as counter, torch.no_grad():\n"
+            "        layer(torch.zeros(b, t, d_model), torch.zeros(b, s, d_model))\n"
+            "    pairs = counter.get_flop_counts()['Global'][torch.ops.aten.bmm]\n"
+            "    return {\n"
+            "        'parameters': sum(p.numel() for p in layer.parameters()),\n"
+            "        'projection_flops': counter.get_total_flops() - pairs,\n"
+            "        'score_flops': pairs // 2,\n"
+            "        'mixing_flops': pairs // 2,\n"
+            "        'weight_numbers': b * n_heads * t * s,\n"
+            "    }\n",
+            "do without",
+        ),
     },
     "03-catch-the-leak": {
         "always yes": ("\ndef looks_ahead(attend, x):\n    return True\n", None, "no test at all"),
@@ -932,7 +993,89 @@ WRONG = {
         "only large leaks": (_leak(found="(moved > 0.01).any()"), "small leaks"),
         "first sequence": (
             _leak(watched="[0, :i]"),
-            "the first sequence",
+            "the second sequence",
+        ),
+        "each sequence alone": (
+            "\ndef looks_ahead(attend, x):\n"
+            "    for n in range(len(x)):\n"
+            "        one = x[n : n + 1]\n"
+            "        for i in range(1, x.shape[1]):\n"
+            "            changed = one.clone()\n"
+            "            changed[:, i:] = 1.0 - 2.0 * one[:, i:]\n"
+            "            moved = (attend(changed) - attend(one))[:, :i].abs()\n"
+            "            if (moved > 1e-5).any():\n"
+            "                return True\n"
+            "    return False\n",
+            "run the whole batch",
+        ),
+        "the last cut missing": (
+            _leak().replace("range(1, x.shape[1])", "range(1, x.shape[1] - 1)"),
+            "the last position alone",
+        ),
+        "the first cut missing": (
+            _leak().replace("range(1, x.shape[1])", "range(2, x.shape[1])"),
+            "never watches the first output",
+        ),
+        "one cut in the middle": (
+            _leak().replace("range(1, x.shape[1])", "[x.shape[1] // 2]"),
+            None,
+            "leaks that do not cross the cut pass; the message names the layer",
+        ),
+        "only upwards": (
+            _leak(found="moved.max() > 1e-5").replace(".abs()", ""),
+            None,
+            "a single number that falls passes; the message names the layer",
+        ),
+        "the mean of the moves": (
+            _leak(found="moved.mean() > 1e-5"),
+            None,
+            "a faint leak at few numbers passes; the message names the layer",
+        ),
+        "ten times too deaf": (
+            _leak(found="(moved > 1e-4).any()"),
+            None,
+            "a faint leak passes; the message names the layer",
+        ),
+        "the sign turned": (
+            _leak(change="changed[:, i:] = -x[:, i:]"),
+            None,
+            "a square does not see it; the message names the layer",
+        ),
+        "one added": (
+            _leak(change="changed[:, i:] += 1.0"),
+            None,
+            "a layer that takes the mean away does not see it; the message names the layer",
+        ),
+        "doubled": (
+            _leak(change="changed[:, i:] *= 2.0"),
+            None,
+            "a sign does not see it; the message names the layer",
+        ),
+        "shorter texts": (
+            "\ndef looks_ahead(attend, x):\n"
+            "    whole = attend(x)\n"
+            "    beginnings = [attend(x[:, :i]) for i in range(1, x.shape[1])]\n"
+            "    return any(\n"
+            "        (whole[:, : part.shape[1]] - part).abs().max() > 1e-5 for part in beginnings\n"
+            "    )\n",
+            "keep the length",
+        ),
+        "slopes": (
+            "\ndef looks_ahead(attend, x):\n"
+            "    x = x.clone().requires_grad_()\n"
+            "    out = attend(x)\n"
+            "    pull = torch.linspace(1.0, 2.0, x.shape[-1])\n"
+            "    for n in range(x.shape[0]):\n"
+            "        for i in range(x.shape[1] - 1):\n"
+            "            seen = (out[n, i] * pull).sum()\n"
+            "            (slope,) = torch.autograd.grad(\n"
+            "                seen, x, retain_graph=True, allow_unused=True\n"
+            "            )\n"
+            "            if slope is not None and slope[:, i + 1 :].abs().max() > 1e-5:\n"
+            "                return True\n"
+            "    return False\n",
+            None,
+            "a step has slope 0 and leaks; the message names the layer",
         ),
         "the other way round": (
             _leak()

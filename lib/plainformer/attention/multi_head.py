@@ -11,7 +11,7 @@ from plainformer.contracts import require_multiple
 class MultiHeadAttention(nn.Module):
     r"""Attention in `n_heads` subspaces at once, over the input itself or over a memory.
 
-    $$ \mathrm{MultiHead}(X, M) = \mathrm{Concat}(H_1, \dots, H_h)\, W^O, \qquad
+    $$ \mathrm{MultiHead}(X, M) = \mathrm{Concat}(H_1, \dots, H_h)\, W^O \\
        H_i = \mathrm{Attention}(X W_i^Q, M W_i^K, M W_i^V) $$
 
     Columns `i * d_head` to `(i + 1) * d_head` of a projection belong to head i.

@@ -34,13 +34,14 @@ def _read_in(
     states = _states(x, w_x, w_h)
     memory = states * _real(lengths, x.shape[1], more)[..., None]
     places = (lengths - 1 + (last == "one late")).clamp(max=x.shape[1] - 1)
-    end = {"kept": memory[:, -1], "padded": states[:, -1]}
+    end = {"kept": memory[:, -1], "padded": states[:, -1], "first": memory[:, lengths[0] - 1]}
     return memory, end.get(last, states[torch.arange(len(x)), places])
 
 
 READ_IN = {
     "one_padded_row_kept": lambda x, n, a, b: _read_in(x, n, a, b, more=1),
     "last_row_of_the_block": lambda x, n, a, b: _read_in(x, n, a, b, last="kept"),
+    "length_of_the_first": lambda x, n, a, b: _read_in(x, n, a, b, last="first"),
     "as_given_still": lambda x, n, a, b: _read_in(x, n, a, b, more=1, last="kept"),
     "state_after_padding": lambda x, n, a, b: _read_in(x, n, a, b, last="padded"),
     "state_one_late": lambda x, n, a, b: _read_in(x, n, a, b, last="one late"),
@@ -72,6 +73,17 @@ def _best_only(scores: Block, memory: Block, lengths: Lengths) -> Block:
     return memory[torch.arange(len(memory))[:, None], best]
 
 
+def _masked_softmax(scores: Block, memory: Block, lengths: Lengths, low: float) -> Block:
+    """A softmax over the queries, with `low` in the padding and no second mask."""
+    real = _real(lengths, memory.shape[-2])[:, None]
+    return scores.masked_fill(~real, low).softmax(dim=-2) @ memory
+
+
+def _renormalised(scores: Block, memory: Block, lengths: Lengths, extra: float = 0.0) -> Block:
+    shares = scores.softmax(dim=-1) * _real(lengths, memory.shape[-2])[:, None]
+    return shares / (shares.sum(dim=-1, keepdim=True) + extra) @ memory
+
+
 CONTEXT = {
     "padding_kept": lambda scores, memory, lengths: scores.softmax(dim=-1) @ memory,
     "padding_cut_after": _cut_after,
@@ -79,6 +91,12 @@ CONTEXT = {
     "one_padding_kept": lambda scores, memory, n: _context(scores, memory, n, more=1),
     "last_real_dropped": lambda scores, memory, n: _context(scores, memory, n, more=-1),
     "softmax_over_queries": lambda scores, memory, n: _context(scores, memory, n, dim=-2),
+    "queries_share_padding": lambda scores, memory, n: _masked_softmax(scores, memory, n, -1e30),
+    "queries_share_nothing": lambda scores, memory, n: _masked_softmax(
+        scores, memory, n, float("-inf")
+    ),
+    "padding_sets_maximum": _renormalised,
+    "padding_still_sets_maximum": lambda scores, memory, n: _renormalised(scores, memory, n, 1e-9),
     "softmax_over_batch": lambda scores, memory, n: _context(scores, memory, n, dim=0),
     "last_state_only": _last_real,
     "last_row_only": lambda scores, memory, n: memory[:, -1:].expand(-1, scores.shape[1], -1),
@@ -98,6 +116,11 @@ def _additive(q: Block, memory: Block, w_q: Block, w_m: Block, v: Block) -> Bloc
     return torch.tanh(_hidden(q, memory, w_q, w_m)) @ v
 
 
+def _without_dim(scores: Block) -> Block:
+    """What PyTorch does where no dim is given."""
+    return scores.softmax(dim=0 if scores.dim() in (0, 1, 3) else 1)
+
+
 def _tanh_of_each(q: Block, memory: Block, w_q: Block, w_m: Block, v: Block) -> Block:
     hidden = torch.tanh(q @ w_q)[..., :, None, :] + torch.tanh(memory @ w_m)[..., None, :, :]
     return (hidden @ v).softmax(dim=-1)
@@ -111,6 +134,8 @@ def _parts_multiplied(q: Block, memory: Block, w_q: Block, w_m: Block, v: Block)
 ADDITIVE = {
     "softmax_over_queries": lambda *a: _additive(*a).softmax(dim=-2),
     "softmax_over_batch": lambda *a: _additive(*a).softmax(dim=0),
+    "softmax_over_axis_1": lambda *a: _additive(*a).softmax(dim=1),
+    "softmax_without_dim": lambda *a: _without_dim(_additive(*a)),
     "softmax_over_everything": lambda *a: _additive(*a).flatten().softmax(0).view_as(_additive(*a)),
     "scores_returned": _additive,
     "tanh_forgotten": lambda q, m, w_q, w_m, v: (_hidden(q, m, w_q, w_m) @ v).softmax(dim=-1),
@@ -133,6 +158,8 @@ def _product(queries: Block, memory: Block, w: Block | None = None) -> Block:
 MULTIPLICATIVE = {
     "softmax_over_queries": lambda *a: _product(*a).softmax(dim=-2),
     "softmax_over_batch": lambda *a: _product(*a).softmax(dim=0),
+    "softmax_over_axis_1": lambda *a: _product(*a).softmax(dim=1),
+    "softmax_without_dim": lambda *a: _without_dim(_product(*a)),
     "scores_returned": _product,
     "w_ignored": lambda q, memory, w=None: _product(q, memory).softmax(dim=-1),
     "w_transposed": lambda q, memory, w=None: _product(
@@ -226,8 +253,14 @@ PATHS = {
         "input_arrow_forgotten": lambda n, k: n - 1,
         "one_arrow_too_many": lambda n, k: n + 1,
     },
-    "attention_steps": {"one_after_the_other": lambda n, k: n},
-    "attention_path": {"one_after_the_other": lambda n, k: n},
+    "attention_steps": {
+        "one_after_the_other": lambda n, k: n,
+        "one_less_than_n": lambda n, k: n - 1,
+    },
+    "attention_path": {
+        "one_after_the_other": lambda n, k: n,
+        "one_less_than_n": lambda n, k: n - 1,
+    },
     "start_only_path": {
         "half_the_way": lambda n, k: n,
         "input_arrow_forgotten": lambda n, k: 2 * n - 1,
@@ -242,6 +275,8 @@ PATHS = {
     "convolution_layers": {
         "both_sides_counted": lambda n, k: _up((n - 1) / (k - 1)),
         "kernel_each_layer": lambda n, k: _up(n / k),
+        "whole_kernels_counted": lambda n, k: n // k,
+        "one_position_a_layer": lambda n, k: n - 1,
         "rounded_down": lambda n, k: (n - 1) // ((k - 1) // 2),
         "half_kernel_rounded_up": lambda n, k: _up((n - 1) / ((k + 1) // 2)),
         "all_positions_counted": lambda n, k: _up(n / ((k - 1) // 2)),
@@ -252,6 +287,8 @@ PATHS = {
         "doubling": lambda n, k: _up(math.log2(n)),
         "float_logarithm": lambda n, k: _up(math.log(n) / math.log(k)),
         "not_dilated": lambda n, k: _up((n - 1) / (k - 1)),
+        "whole_kernels_counted": lambda n, k: n // k,
+        "one_position_a_layer": lambda n, k: n - 1,
     },
 }
 

@@ -70,6 +70,7 @@ MASKED_SOFTMAX = {
     "empty_row_nan": lambda scores, mask: _filled(scores, mask, -INF),
     "empty_row_uniform": lambda scores, mask: _filled(scores, mask, torch.finfo(scores.dtype).min),
     "fill_not_low_enough": lambda scores, mask: _filled(scores, mask, -1e9) * mask,
+    "fill_kept": lambda scores, mask: _filled(scores, mask, -1e9),
     "fill_far_too_high": lambda scores, mask: _filled(scores, mask, -100.0) * mask,
     "mask_inverted": lambda scores, mask: _filled(scores, ~mask, -INF).nan_to_num(),
     "mask_ignored": lambda scores, mask: scores.softmax(dim=-1),
@@ -183,26 +184,31 @@ MULTI_HEAD = {
 }
 
 
+BY_VIEW = {"split": _split_by_view, "merge": _merge_by_view}
+
+
 def _masked_heads(
-    x, w_q, w_k, w_v, w_o, n_heads, *, by_view=False, root_of_d_model=False, ahead=0
+    x, w_q, w_k, w_v, w_o, n_heads, *, by_view=(), root_of_d_model=False, ahead=0
 ) -> Tokens:
     """The draft of the exercise, with the faults that are switched on."""
     t, d_model = x.shape[1:]
-    ways = {"split": _split_by_view, "merge": _merge_by_view} if by_view else {}
+    ways = {way: BY_VIEW[way] for way in by_view}
     width = d_model if root_of_d_model else None
     return _multi_head(x, w_q, w_k, w_v, w_o, n_heads, _open(t, t, ahead), width=width, **ways)
 
 
 HEADS_BUG = {
     "draft_unchanged": lambda *args: _masked_heads(
-        *args, by_view=True, root_of_d_model=True, ahead=1
+        *args, by_view=BY_VIEW, root_of_d_model=True, ahead=1
     ),
-    "heads_by_view": lambda *args: _masked_heads(*args, by_view=True),
+    "heads_by_view": lambda *args: _masked_heads(*args, by_view=BY_VIEW),
+    "split_by_view_only": lambda *args: _masked_heads(*args, by_view=["split"]),
+    "merged_by_view": lambda *args: _masked_heads(*args, by_view=["merge"]),
     "scaled_by_root_d_model": lambda *args: _masked_heads(*args, root_of_d_model=True),
     "one_ahead": lambda *args: _masked_heads(*args, ahead=1),
     "diagonal_hidden": lambda *args: _masked_heads(*args, ahead=-1),
-    "view_and_scale": lambda *args: _masked_heads(*args, by_view=True, root_of_d_model=True),
-    "view_and_mask": lambda *args: _masked_heads(*args, by_view=True, ahead=1),
+    "view_and_scale": lambda *args: _masked_heads(*args, by_view=BY_VIEW, root_of_d_model=True),
+    "view_and_mask": lambda *args: _masked_heads(*args, by_view=BY_VIEW, ahead=1),
     "scale_and_mask": lambda *args: _masked_heads(*args, root_of_d_model=True, ahead=1),
 }
 
@@ -248,11 +254,16 @@ def _moved(attend: Attend, x: Tokens, first: int, last: int | None = None) -> To
 
 
 def _looks_ahead(
-    attend: Attend, x: Tokens, tolerance: float = 1e-5, keep: int = 0, sequences: int | None = None
+    attend: Attend,
+    x: Tokens,
+    tolerance: float = 1e-5,
+    keep: int = 0,
+    sequences: int | None = None,
+    cuts: slice = slice(None),
 ) -> bool:
-    cuts = range(1, x.shape[1])
     return any(
-        (_moved(attend, x, i)[:sequences, : i + keep] > tolerance).any().item() for i in cuts
+        (_moved(attend, x, i)[:sequences, : i + keep] > tolerance).any().item()
+        for i in range(1, x.shape[1])[cuts]
     )
 
 
@@ -265,6 +276,12 @@ LOOKS_AHEAD = {
     "rounding_counts": lambda attend, x: _looks_ahead(attend, x, tolerance=0.0),
     "first_sentence_only": lambda attend, x: _looks_ahead(attend, x, sequences=1),
     "small_leaks_pass": lambda attend, x: _looks_ahead(attend, x, tolerance=0.1),
+    "last_cut_missing": lambda attend, x: _looks_ahead(attend, x, cuts=slice(None, -1)),
+    "first_cut_missing": lambda attend, x: _looks_ahead(attend, x, cuts=slice(1, None)),
+    "text_cut_off": lambda attend, x: any(
+        ((attend(x[:, :i]) - attend(x)[:, :i]).abs() > 1e-5).any().item()
+        for i in range(1, x.shape[1])
+    ),
     "verdict_inverted": lambda attend, x: not _looks_ahead(attend, x),
     "next_token_only": lambda attend, x: any(
         (_moved(attend, x, i, i + 1)[:, i - 1] > 1e-5).any().item() for i in range(1, x.shape[1])
