@@ -188,7 +188,7 @@ MISTAKES: dict[str, str] = {
     "places 0 to length - 1 are real.",
     "last_row_of_the_block": "Memory is right, but c is its last row, which is padding in the "
     "shorter sentences.",
-    "length_of_the_first": "memory is right, but c is taken where the first sentence ends, in all "
+    "length_of_the_first": "Memory is right, but c is taken where the first sentence ends, in all "
     "sentences: each has its own length.",
     "as_given_still": "This is the draft as it stood: compare a padded sentence with itself alone.",
     "state_after_padding": "Memory is right, but c is the state after the padding was read, too.",
