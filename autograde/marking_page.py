@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
+import mistune
+
 from autograde.marking_sheet import Answer
 from autograde.page_style import whole_page
 from autograde.source_cells import Cell
@@ -50,8 +52,5 @@ def marking_page(
 
 
 def _as_html(markdown: str) -> str:
-    """Our own text: its paragraphs, its bold and italic phrases; the title stands there already."""
-    text = re.sub(r"^#+ .*\n+", "", escape(markdown, quote=False))
-    text = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", text, flags=re.DOTALL)
-    text = re.sub(r"\*(\S.*?)\*", r"<em>\1</em>", text)
-    return "\n".join(f"<p>{paragraph}</p>" for paragraph in text.split("\n\n") if paragraph)
+    """Our own text, without its heading: the title stands on the page already."""
+    return mistune.create_markdown()(re.sub(r"^#+ .*\n+", "", markdown))

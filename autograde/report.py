@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass, field
 
+from autograde.chapters import UsageError
 from autograde.choose import Choice, add_class_options, chosen
 from autograde.plan import ClassFolder, write
 from autograde.record import Score, scores
@@ -215,6 +216,8 @@ def add_report(commands) -> None:
 def report(args) -> int:
     """Print the tables; return 1 when a submission is not graded."""
     choice = chosen(args)
+    if args.student and (args.html or args.similarity):
+        raise UsageError("--html and --similarity look at a whole class; take --student away")
     if args.similarity:
         return _show_similarity(choice, as_json=args.json)
     tables = [

@@ -164,8 +164,8 @@ def _waiting(shown: Table) -> str:
     waiting = [row.student for row in shown.rows if not row.reason and None in row.marks.values()]
     if not waiting:
         return ""
-    told = f"<p>{len(waiting)} people wait for a reader: {escape(', '.join(waiting))}.</p>"
-    return f"<h2>Still to be read by a person</h2>\n{told}"
+    told = f"{len(waiting)} with written answers that nobody has marked yet"
+    return f"<h2>Still to be read by a person</h2>\n<p>{told}: {escape(', '.join(waiting))}.</p>"
 
 
 def _ungraded(shown: Table) -> str:

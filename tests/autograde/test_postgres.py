@@ -56,10 +56,12 @@ def server():
     """The folder of a running server's socket."""
     programs = _programs()
     if programs is None:
-        pytest.skip("PostgreSQL is not installed here; on Debian: apt-get install postgresql")
-    folder = tempfile.mkdtemp(
-        prefix="pg-", dir="/tmp"
-    )  # a socket's path has 107 characters at most
+        pytest.skip(
+            "No PostgreSQL server can be started, because Debian's package (which `make test` "
+            "installs where it runs as root) is not on this machine."
+        )
+    # Not below tmp_path: a socket's path has 107 characters at most.
+    folder = tempfile.mkdtemp(prefix="pg-", dir="/tmp")
     be, data = _as_somebody(folder), f"{folder}/data"
 
     def run(program, *words):

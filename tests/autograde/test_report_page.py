@@ -35,7 +35,7 @@ def words(page):
 def test_it_says_how_the_class_did(page):
     seen = words(page)
     assert "6 of 7 submissions are graded. Of 8 points the median is 6, the least 0" in seen
-    assert "3 people wait for a reader: right0, right1, right2." in seen
+    assert "3 with written answers that nobody has marked yet: right0, right1, right2." in seen
     assert "Double 3 5 of 6 80% 80% " in seen  # points, attempted, solved, mean
     assert "Double values (1)" in seen
 
