@@ -1,5 +1,6 @@
 """Whole models, one file each."""
 
+from plainformer.models.language_model import LanguageModel
 from plainformer.models.seq2seq import (
     AdditiveSeq2Seq,
     FixedVectorSeq2Seq,
@@ -13,6 +14,7 @@ from plainformer.models.seq2seq import (
 __all__ = [
     "AdditiveSeq2Seq",
     "FixedVectorSeq2Seq",
+    "LanguageModel",
     "MultiplicativeSeq2Seq",
     "Seq2SeqConfig",
     "additive_scores",
