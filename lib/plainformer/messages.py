@@ -243,6 +243,8 @@ MISTAKES: dict[str, str] = {
     "not_divided_yet": "This equals the exponentials before they are divided by the sum of their "
     "row.",
     "cosine_for_product": "This makes all rows one long before the product: here lengths count.",
+    "first_memory_for_all": "This mixes the memory of the first sentence for the whole batch: each "
+    "row of weights belongs to the memory of its own sentence.",
     "new_state_asks": "The new state is right, but these weights belong to it: the old state asks.",
     "found_before_symbol": "This puts what was found before the symbol: the symbol comes first.",
     "found_not_fed": "The weights are right, but what was found never reaches the cell.",
@@ -317,6 +319,7 @@ MISTAKES: dict[str, str] = {
     "weights_for_scores": "This equals the weights: the scores are what stands before the softmax.",
     "memory_ignored": "This takes keys and values from x although a memory was given.",
     "query_from_memory": "This takes the queries from memory: the asking positions are those of x.",
+    "queries_and_keys_swapped": "This is q and k in each other's place.",
     "keys_and_values_swapped": "This is k and v in each other's place.",
     "projections_transposed": "This multiplies by the transposed weights: here it is x @ w.",
     "softmax_over_queries": "This equals a softmax over the queries (down the columns); the "
@@ -442,4 +445,347 @@ MISTAKES: dict[str, str] = {
     "singular_values_forgotten": "This leaves the singular values out.",
     "first_columns_kept": "This keeps the first d_head columns of the scores and drops the rest; "
     "another table of this rank comes closer.",
+    # 04 Where is a token?
+    "only_reversed": "This tries one order only, the tokens read backwards: a layer may bear that "
+    "and still know others.",
+    "only_turned_round": "This only turns the ring of tokens: a layer that looks at neighbours in "
+    "a ring bears it.",
+    "ends_swapped_only": "This exchanges the first and the last token only: other pairs may show "
+    "what these do not.",
+    "first_two_only": "This exchanges the first two tokens only: other pairs may show what these "
+    "do not.",
+    "output_must_stay": "This asks for outputs that do not move at all: they should move along "
+    "with their tokens.",
+    "shuffled_back_wrongly": "This compares with the outputs shuffled the other way: apply the "
+    "same order to inputs and outputs.",
+    "width_shuffled": "This shuffles the numbers within the tokens: the tokens should change "
+    "places, along axis 1.",
+    "first_sequence_alone": "This watches the first sequence only: a layer may treat another one "
+    "differently.",
+    "sums_compared": "This compares sums over the positions: they stay the same whoever stands "
+    "where.",
+    "exact_equality": "This counts rounding: differences up to 1e-5 do not.",
+    "coarse_tolerance": "This lets small differences pass: anything above 1e-5 counts.",
+    "equivariant_inverted": "This is the opposite answer: True means that order is not known.",
+    "i_for_2i": "This has i in the exponent where 2i belongs: every pair but the first turns too "
+    "fast.",
+    "four_i_for_2i": "This divides 2i by half of d_model: the exponent is 2i / d_model, and the "
+    "hands turn too slowly.",
+    "frequency_each_column": "This gives each column a frequency of its own: a sine and the cosine "
+    "after it are one hand.",
+    "twice_the_column": "This takes the number of the column for the number of the pair: columns "
+    "2i and 2i + 1 both belong to pair i.",
+    "cosine_first": "This has the cosines in the even columns and the sines in the odd ones.",
+    "sines_then_cosines": "This puts all sines first and all cosines after them: here they "
+    "alternate.",
+    "sines_only": "This has the sine in both columns of a pair: the odd one is the cosine.",
+    "hands_get_faster": "This multiplies by a power of the base that is above 1: the later pairs "
+    "turn slower, not faster.",
+    "degrees": "This takes the angle for degrees: sin and cos take radians, and so it is meant.",
+    "turns_for_radians": "This takes the angle for full turns: a factor of 2 pi too many.",
+    "positions_from_one": "This counts the positions one too far: position 0 has not turned.",
+    "rows_for_positions": "This counts the rows from 0: the positions are given, and may start "
+    "anywhere.",
+    "base_ignored": "This always takes the base 10000: it is an argument.",
+    "last_is_the_base": "This spaces the frequencies so that the last one is exactly one over the "
+    "base: the exponent is 2i / d_model.",
+    "moves_backwards": "This moves the vectors back by k: look where the minus stands.",
+    "no_minus": "This has no minus: one of the two sines has one.",
+    "sine_for_cosine": "This has sine and cosine in each other's place: for k = 0 nothing moves.",
+    "mirror": "This is a mirror and no turn: both cosines have a plus.",
+    "blocks_by_halves": "This makes row i and row i + pairs a pair: here neighbours are one.",
+    "first_frequency_only": "This turns all pairs by the first frequency: each has its own.",
+    "one_step_only": "This is the matrix for one step: the angle is k times the frequency.",
+    "frequencies_ignored": "This turns all pairs by k radians: the angle is k times the frequency "
+    "of the pair.",
+    "divided_by_frequency": "This divides k by the frequency: multiply.",
+    "parts_of_w_swapped": "This lets the word meet the rows of w that belong to the place, and the "
+    "other way round.",
+    "place_meets_word_rows": "This lets the place meet the first rows of w: those belong to the "
+    "word, which stands first.",
+    "mean_in_word_table": "This moves a part of the places into the table of words: a word of "
+    "zeros then has a row.",
+    "tables_swapped": "This returns the table of places first: words come first.",
+    "beside_not_above": "This puts the two side by side: the matrix gets more rows, not more "
+    "columns.",
+    "half_each": "This takes half of each: e and p come in whole.",
+    "zeros_below": "This has zeros where the place comes in: the sum heeds both.",
+    "rows_twice": "This repeats each row where it stands: first comes all of e, then all of p.",
+    "buckets_of_an_encoder": "These are an encoder's buckets, half of them for keys that come "
+    "later: in a decoder all are for those behind.",
+    "keys_ahead_bucketed": "This counts how far ahead a key lies: query minus key is how far back.",
+    "both_sides_alike": "This treats keys that come later like those as far behind: they get "
+    "bucket 0.",
+    "queries_from_zero": "This lets the queries start at position 0: they stand at the last t of "
+    "the s positions.",
+    "rounded_up": "This rounds the wide buckets up: down is asked for.",
+    "rounded_to_nearest": "This rounds the wide buckets to the nearest: down is asked for.",
+    "no_wide_buckets": "This gives each distance a bucket of its own until they run out: the second "
+    "half of the buckets is wide.",
+    "log_of_the_distance": "This takes the logarithms of r and of max_distance: both are divided by "
+    "half first.",
+    "last_bucket_unused": "This never uses the last bucket: n_buckets - 1 is the highest.",
+    "heads_last": "This is (t, s, h): the heads come first.",
+    "transposed_bias": "This has queries and keys in each other's place.",
+    "further_is_better": "This adds what should be subtracted: the further away, the lower.",
+    "keys_ahead_raised": "This raises the scores of keys ahead: distance counts to both sides.",
+    "keys_ahead_free": "This gives keys ahead a 0: distance counts to both sides.",
+    "heads_from_zero": "This counts the heads from 0, so that the first slope is 1: they count "
+    "from 1.",
+    "halved_each_head": "This halves the slope with each head, whatever their number: so it is "
+    "with eight heads only.",
+    "slopes_reversed": "This gives the steepest slope to the last head: the first has it.",
+    "one_slope_for_all": "This gives all heads the slope of the first.",
+    "slopes_in_e": "These are powers of e: the slopes are powers of 2.",
+    "turned_clockwise": "This turns clockwise: look where the minus stands.",
+    "pairs_half_apart": "This pairs number i with number i + d_head / 2: here neighbours are "
+    "pairs.",
+    "read_woven_put_halves": "The numbers are turned rightly, but put down in another order: first "
+    "of all pairs, then second of all pairs.",
+    "read_halves_put_woven": "This takes the pairs half a head apart and puts them down as "
+    "neighbours.",
+    "angles_and_pairs_mixed": "The angles are those of neighbours, but the partners are half a "
+    "head apart: two layouts are mixed.",
+    "sine_cosine_swapped": "This has sine and cosine in each other's place: at position 0 nothing "
+    "turns.",
+    "rope_no_minus": "This has no minus: a turn has one.",
+    "first_number_overwritten": "This uses the new first number to make the second one: both need "
+    "the old pair.",
+    "one_angle_for_all_pairs": "This turns all pairs by the frequency of the first.",
+    "rope_frequencies_ignored": "This turns all pairs by the position itself: multiply by the "
+    "frequency of the pair.",
+    "waves_added": "This adds sines and cosines: here the numbers are turned.",
+    "converted_back": "This is the way back, from half-split to interleaved: with four rows a head "
+    "the two are the same.",
+    "heads_mixed": "This reorders all rows as one head: each head is reordered on its own.",
+    "heads_mixed_and_back": "This reorders all rows as one head, and it is the way back.",
+    "not_converted": "This leaves the rows as they were.",
+    "odd_rows_first": "This puts the odd rows of a head first: the even ones come first.",
+    "heads_interleaved_rows": "This deals the rows out to the heads in turn: a head's rows stand "
+    "together.",
+    "counted_from_zero_again": "This counts the new tokens from 0 again: n were read before.",
+    "one_position_late": "This puts the new tokens one position too far on: the first of them "
+    "stands at n.",
+    "one_position_early": "This puts the new tokens one position too early: the first of them "
+    "stands at n.",
+    "kept_turned_again": "This turns the kept keys again: they were turned when they came.",
+    "values_turned_too": "This turns the values, too: only queries and keys are turned.",
+    "query_not_turned": "This does not turn the new queries.",
+    "new_key_not_turned": "This does not turn the new keys.",
+    "kept_unturned": "The output is right, but the new keys are kept unturned: the next call takes "
+    "them for turned.",
+    "top_left_mask": "This lines queries and keys up at the first position: the new tokens are the "
+    "last of the text.",
+    "no_mask_among_new": "This lets a new token see the new ones after it.",
+    "new_ones_in_front": "This puts the new keys and values in front of the kept ones.",
+    "cache_not_looked_at": "This looks at the new tokens only: the output needs the kept ones.",
+    "made_faster": "This makes the pairs faster: a longer text needs slower ones.",
+    "slowed_twice": "This divides by the factor twice.",
+    "all_slowed_alike": "This slows all pairs by the whole factor.",
+    "last_not_fully_slowed": "This slows the last pair by less than the factor: divide i by "
+    "pairs - 1.",
+    "pairs_from_one": "This slows the first pair already: pairs count from 0.",
+    "fast_ones_slowed": "This slows the fast pairs and keeps the slow ones: it is the other way "
+    "round.",
+    "factor_grows_evenly": "This lets the factor grow evenly from pair to pair: its power does.",
+    "radians_for_turns": "This counts radians: a full turn is 2 pi of them.",
+    "gamma_not_clamped": "This lets gamma leave the range from 0 to 1.",
+    "no_mixture": "This has no mixture: between the two limits gamma grows evenly.",
+    "factor_mixed": "This mixes the divisors: mix the frequencies.",
+    # 05 Fewer keys and values
+    "positions_restart": "This counts positions from 0 at every call: new tokens stand behind "
+    "those read before.",
+    "keys_turned_again": "This turns kept keys a second time: they are kept turned, so turn only "
+    "the new ones.",
+    "keys_not_turned": "This turns the queries only: keys are turned as well.",
+    "keys_kept_unturned": "The keys are kept as they came: keys are turned as well, and kept so.",
+    "queries_not_turned": "This turns the keys only: queries are turned as well.",
+    "values_turned": "This turns the values, too: position belongs to queries and keys.",
+    "piece_mask_top_left": "This lines queries and keys up at the first key: the t queries are the "
+    "last t of the s tokens.",
+    "piece_without_mask": "This hides nothing: in a piece of several tokens, the earlier ones must "
+    "not see the later ones.",
+    "newest_key_hidden": "This hides each token from itself: it may look at its own key.",
+    "newest_in_front": "This puts new keys and values in front of the old ones: the oldest come "
+    "first.",
+    "cache_not_read": "This looks at the new tokens only: the kept keys and values are not read.",
+    "old_queries_ask_again": "This gives a row for old tokens, too: only the new ones ask.",
+    "one_by_one_only": "This reads token by token only: some faults show in longer pieces.",
+    "only_one_piece": "This reads x in one piece only, so the cache is never used.",
+    "two_pieces_only": "This cuts once only: some faults show from the third piece on.",
+    "prompt_then_one_by_one": "This tries a first piece and then single tokens: some faults show "
+    "when a later piece is longer.",
+    "last_output_only": "This compares the last output only: an earlier one may be wrong.",
+    "first_sentence_compared": "This compares the first sequence of the batch only: watch all of "
+    "them.",
+    "cache_not_handed_on": "This starts every piece with None: hand on what the call before "
+    "returned.",
+    "rounding_is_a_fault": "This calls rounding a fault: differences up to 1e-4 do not count.",
+    "small_faults_pass": "This lets small faults pass: anything above 1e-4 counts.",
+    "nan_passes": "This lets NaN pass: a comparison with NaN is False, so ask what is near, not "
+    "what is far.",
+    "agreement_inverted": "This is the opposite answer: True means that they agree.",
+    "keys_only_counted": "This counts one row a token and head: there are a key and a value.",
+    "queries_counted_as_kept": "This counts queries as well: nobody keeps them.",
+    "three_kept": "This counts three rows a token and head: a key and a value are two.",
+    "query_heads_counted": "This counts query heads: only heads of keys and values keep anything.",
+    "one_layer_counted": "This is one layer: each has a cache of its own.",
+    "bits_for_bytes": "This takes bits for bytes: a byte has 8 bits.",
+    "sixteen_bits_assumed": "This takes 16 bits a number, whatever `bits` says.",
+    "one_sequence_counted": "This is the cache of one sequence: there are b of them.",
+    "room_for_one_sequence": "This gives all the room to one sequence: b of them share it.",
+    "decimal_gigabytes": "This takes 8,000,000,000 bytes for the room: 8 GiB are 2**33.",
+    "ratio_upside_down": "This is the ratio upside down: how many times smaller, not what part.",
+    "groups_share_the_work": "This counts FLOPs for g heads: all h query heads do their own "
+    "products.",
+    "every_head_reads_anew": "This reads keys and values once for every query head: heads of a "
+    "group share one reading.",
+    "every_query_reads_anew": "This reads keys and values once for every new token: the t queries "
+    "share one reading.",
+    "batch_shares_the_cache": "This reads one cache for the whole batch: every sequence has its "
+    "own.",
+    "keys_only_read": "This reads one row a token and head: there are a key and a value.",
+    "times_added": "This adds the two times: the bound is the longer one.",
+    "shorter_time_taken": "This takes the shorter time: neither can be beaten, so the longer "
+    "decides.",
+    "limits_swapped": "The numbers are right; compute and memory are in each other's place.",
+    "intensity_upside_down": "This is bytes per FLOP: intensity is FLOPs per byte.",
+    "heads_tiled": "This gives query head i the keys and values of head i modulo g, as `repeat` "
+    "does: neighbours share.",
+    "keys_tiled_only": "The values are right; the keys go round, head after head, where neighbours "
+    "share.",
+    "first_kv_head_for_all": "This lets all query heads look at head 0 of keys and values.",
+    "kv_heads_averaged": "This averages the heads of keys and values: each group has its own.",
+    "queries_averaged": "This averages the queries of a group: every query head asks for itself.",
+    "neighbours_not_pooled": "This averages heads that stand apart: a group is heads next to each "
+    "other.",
+    "heads_summed": "This is the sum of each group: the average divides by how many there are.",
+    "first_of_group_kept": "This keeps the first head of each group: average all of them.",
+    "last_of_group_kept": "This keeps the last head of each group: average all of them.",
+    "neighbouring_columns_pooled": "This averages neighbouring columns, which belong to one head: "
+    "average the same number of different heads.",
+    "first_heads_kept": "This keeps the first heads and drops the rest.",
+    "averages_for_every_head": "This has the averages right, but once for every old head: one for "
+    "each group is left.",
+    "root_of_content_only": "This divides by sqrt(d_head): a score sums over d_head + d_rope "
+    "numbers.",
+    "root_of_latent_width": "This divides by the root of d_latent + d_rope: the keys are d_head + "
+    "d_rope wide.",
+    "parts_divided_alone": "This divides each part by its own root: their sum is divided, by one "
+    "root.",
+    "position_left_out": "This leaves the position out: the turned parts belong to the score.",
+    "content_left_out": "This scores by position alone: the content parts belong to the score.",
+    "keys_handed_over": "This mixes keys: values are made with w_uv.",
+    "first_head_projects_all": "This takes the matrices of head 0 for all heads: each has its own.",
+    "root_of_long_query": "This divides by the root of the long query's width: the scores are "
+    "those of the plain form, d_head + d_rope wide.",
+    "up_not_turned_round": "This multiplies the query by w_uk as it stands: a query is projected "
+    "the other way round, by its transpose.",
+    "query_not_lengthened": "This asks with the query as it is: it must be projected to the "
+    "latent's width.",
+    "values_matrix_asks": "This projects the query with w_uv, which makes values: keys are made "
+    "with w_uk.",
+    "position_first": "This puts the turned query in front: what is kept is the latent, then the "
+    "turned key.",
+    "scores_mixed": "This mixes with the scores: make shares of them first.",
+    "latents_handed_over": "This is the mixture of latents: w_uv still has to make values of it.",
+    # 06 Long sequences
+    "window_one_too_wide": "This sees one position too many: a causal window of w counts the query "
+    "itself, so it reaches w - 1 back.",
+    "window_one_too_narrow": "This sees one position too few: count the open cells of a row in the "
+    "middle.",
+    "window_w_on_each_side": "This window is twice too wide: w is both sides together, w / 2 each.",
+    "window_half_of_causal": "This cuts a window with two sides in half: a causal window of w "
+    "reaches w - 1 back.",
+    "window_both_ways": "This looks ahead, too: a causal window looks back only.",
+    "window_back_only": "This looks back only, where the window has two sides.",
+    "window_ignored": "The window plays no part here: this is what attention without it gives.",
+    "first_rows_counted_full": "This counts w cells in every row: the first rows have fewer.",
+    "own_cell_forgotten": "This leaves out each query's own cell.",
+    "own_place_counted_in": "This lets each layer reach w back: w counts the query itself, so "
+    "w - 1 are left for the way.",
+    "one_layer_only": "This is what one layer reaches: each further layer starts where it ends.",
+    "itself_counted": "This counts the position itself: asked is how far back it goes.",
+    "half_of_it": "This takes half a window each layer: a causal window has one side only.",
+    "layers_multiply": "This multiplies with each layer: windows of one width add up.",
+    "whole_windows_counted": "This counts how many whole windows fit into n: ask how far one layer "
+    "reaches back, and how far two do.",
+    "one_too_many_where_it_fits": "That is one layer too many where the layers end exactly on "
+    "position 0.",
+    "itself_forgotten": "This leaves the position itself out.",
+    "whole_fields_added": "This adds whole windows: the next one starts at the edge of the last, "
+    "not beside it.",
+    "one_side_only": "This counts one side: the window has two.",
+    "one_look_is_enough": "One layer is enough for the global token only: two others see each other "
+    "through it.",
+    "global_token_ignored": "This is what windows give without the global token.",
+    "there_back_and_out": "That is one too many: to the global token, and from it.",
+    "normaliser_missing": "This is the sum before it is divided: the weights of a query do not sum "
+    "to one yet.",
+    "normaliser_not_causal": "The sum ends at the query, but what it is divided by runs over all "
+    "keys, the later ones too.",
+    "divided_by_the_number_of_keys": "This divides by the number of keys, not by the sum of the "
+    "products of features.",
+    "sums_over_all_keys": "This looks ahead: with causal=True both sums end at the query.",
+    "always_causal": "With causal=False every query sees every key; these sums end at the query.",
+    "own_key_left_out": "This leaves each query's own key out: the sums end at it, and include it.",
+    "features_forgotten": "This equals the result with q and k as they are: take their features "
+    "first.",
+    "elu_without_one": "These are features elu(x), which may be negative: it is elu(x) + 1.",
+    "softmax_still": "This is softmax attention: here products of features stand in place of the "
+    "exponentials.",
+    "scaled_before_features": "This divides q by sqrt(d_head) first: linear attention does not.",
+    "features_of_values": "This takes features of the values, too: they are averaged as they are.",
+    "reads_before_writing": "This reads the old state: the token sees itself, so write first.",
+    "newest_key_normalises": "This divides by the product with the newest key alone: z sums the "
+    "features of all keys.",
+    "state_overwritten": "This keeps the newest token only: add what it writes to the old sums.",
+    "z_not_updated": "This divides by the old z, and returns it: add the features of the new key.",
+    "z_counts_tokens": "This adds 1 to z for a token: add the features of its key.",
+    "outer_transposed": "This adds v k^T: rows of kv belong to features, columns to values.",
+    "old_state_returned": "The output is right, but the state that comes back is the old one.",
+    "block_does_not_look_back": "The first queries of a block miss keys of the block before it.",
+    "whole_block_before": "This opens the whole block before each block: most of its queries reach "
+    "less far.",
+    "padding_in_front_shares": "This gives the padding in front of the text a share: hide it.",
+    "global_rows_only": "The global tokens see everything, but nobody far away sees them.",
+    "global_columns_only": "Everybody sees the global tokens, but they see their window only.",
+    "one_projection_for_both": "This takes the ordinary q, k and v for the rows of global tokens, "
+    "too: they have their own.",
+    "global_query_only": "This takes global queries with ordinary keys and values: a global token "
+    "looks at global_k and global_v.",
+    "global_key_for_local": "This shows global_k and global_v of a global token to the others: "
+    "they see its ordinary key and value.",
+    "global_key_counted_twice": "This counts a global token twice where it stands in the window, "
+    "too.",
+    "one_side_halved": "This halves one_sided: it counts the neighbours on each side already.",
+    "everybody_global": "This lets everybody see everything.",
+    "shared_page_overwritten": "A sequence wrote into a page that another one uses: copy a shared "
+    "page before writing.",
+    "page_leaked_by_copy": "After a copy the old page still counts a user too many, so it never "
+    "gets free.",
+    "pages_leaked_by_free": "The pages of a freed sequence never get free again.",
+    "shared_page_freed": "This frees pages that another sequence still uses: count the users.",
+    "shared_page_leaked": "A shared page never gets free: count down every user that goes.",
+    "fork_copies_everything": "This copies all pages at the fork: they are shared until somebody "
+    "writes.",
+    "fork_not_counted": "The fork shares the pages, but they count one user only.",
+    "page_taken_too_early": "This takes the next page as soon as one is full: wait for the token.",
+    "page_for_each_token": "This takes a page for each token: a page holds page_size of them.",
+    "pages_rounded_down": "This rounds down: a page that is filled in part is a page.",
+    "tokens_laid_end_to_end": "This lays all sequences end to end: a page belongs to one sequence.",
+    "one_page_too_many": "That is one page too many where a length fills its pages exactly.",
+    "all_as_the_longest": "This takes all sequences for as long as the longest.",
+    "rest_for_gap": "This counts the tokens of the last pages, not their empty places.",
+    "full_page_counted_empty": "That counts a whole empty page where a length fills its pages "
+    "exactly.",
+    "filled_for_empty": "These are the places that are filled.",
+    "one_room_for_all": "This reserves for one sequence: each gets a room of its own.",
+    "whole_rooms_counted": "This is all that is reserved: take away what is filled.",
+    "nothing_shared": "This gives each answer its own copy of the prompt.",
+    "partial_page_shared": "A page that holds the end of the prompt cannot hold several answers: "
+    "it is copied by those who write.",
+    "original_page_kept": "The last answer to write need not copy: it is the only user by then.",
+    "prompt_not_counted": "This leaves out the full pages of the prompt, which are there once.",
+    "one_answer_only": "This is the count for a single answer.",
 }

@@ -770,6 +770,14 @@ WRONG = {
             ),
             "the old state asks",
         ),
+        "the first sentence's memory": (
+            _filled(
+                STEP,
+                "found = weights @ memory[0]\n"
+                "return cell(torch.cat([symbol, found], dim=-1), state), weights",
+            ),
+            "of the first sentence for the whole batch",
+        ),
         "found before symbol": (
             _filled(
                 STEP,

@@ -811,8 +811,11 @@ WRONG = {
         ),
         "mask after the softmax": (
             _heads(mask=""),
-            None,
-            "rows with holes; the exercise before names it",
+            "after the softmax",
+        ),
+        "queries for keys": (
+            _heads().replace("(w_q, w_k, w_v)", "(w_k, w_q, w_v)"),
+            "q and k in each other's place",
         ),
         "keys for values": (
             _heads().replace("(w_q, w_k, w_v)", "(w_q, w_v, w_k)"),

@@ -227,7 +227,13 @@ def _fresh_start(state: Block, symbol: Block, memory: Block, score, cell) -> Rea
     return cell(torch.cat([symbol, _found(weights, memory)], dim=-1), 0 * state), weights
 
 
+def _first_memory(state: Block, symbol: Block, memory: Block, score, cell) -> Reading:
+    weights = score(state, memory).softmax(dim=-1)
+    return cell(torch.cat([symbol, weights @ memory[0]], dim=-1), state), weights
+
+
 STEP = {
+    "first_memory_for_all": _first_memory,
     "new_state_asks": _new_state_asks,
     "found_before_symbol": _found_first,
     "found_not_fed": _found_dropped,

@@ -132,12 +132,15 @@ def _multi_head(
     merge: Callable = _merge,
     width: int | None = None,
     fill: float | None = None,
+    cut: bool = False,
 ) -> Tokens:
     """What is right, but for the one thing that a caller changes."""
     q, k, v = (split(x @ w, n_heads) for w in (w_q, w_k, w_v))
     scores = q @ k.mT / (width or q.shape[-1]) ** 0.5
     if mask is None:
         weights = scores.softmax(dim=-1)
+    elif cut:
+        weights = scores.softmax(dim=-1) * mask
     elif fill is None:
         weights = _filled(scores, mask, -INF).nan_to_num()
     else:
@@ -178,6 +181,10 @@ MULTI_HEAD = {
     "keys_and_values_swapped": lambda x, w_q, w_k, w_v, w_o, n_heads, mask=None: _multi_head(
         x, w_q, w_v, w_k, w_o, n_heads, mask
     ),
+    "queries_and_keys_swapped": lambda x, w_q, w_k, w_v, w_o, n_heads, mask=None: _multi_head(
+        x, w_k, w_q, w_v, w_o, n_heads, mask
+    ),
+    "masked_after": lambda *args: _multi_head(*args, cut=True),
     "projections_transposed": lambda x, w_q, w_k, w_v, w_o, n_heads, mask=None: _multi_head(
         x, w_q.T, w_k.T, w_v.T, w_o.T, n_heads, mask
     ),
