@@ -2,7 +2,7 @@ import pytest
 import torch
 from jaxtyping import TypeCheckError
 
-from plainformer.masks import causal_mask, padding_mask
+from plainformer.masks import causal_mask, padding_mask, window_mask
 
 
 def test_causal_by_hand():
@@ -31,6 +31,50 @@ def test_no_position_sees_ahead_and_every_position_sees_itself_and_all_before():
     for t in range(11):
         for s in range(11):
             assert mask[t, s].item() == (s <= t)
+
+
+def test_window_by_hand():
+    assert window_mask(4, left=1).int().tolist() == [
+        [1, 0, 0, 0],
+        [1, 1, 0, 0],
+        [0, 1, 1, 0],
+        [0, 0, 1, 1],
+    ]
+    assert window_mask(2, 5, left=2, right=1).int().tolist() == [[0, 1, 1, 1, 1], [0, 0, 1, 1, 1]]
+
+
+@pytest.mark.parametrize(("t", "s"), [(7, 7), (5, 7), (1, 7), (7, 5), (0, 3), (3, 0)])
+@pytest.mark.parametrize(("left", "right"), [(0, 0), (2, 0), (0, 3), (3, 2), (11, 13)])
+def test_a_query_sees_its_neighbours_on_each_side_and_no_others(t, s, left, right):
+    mask = window_mask(t, s, left=left, right=right)
+    assert mask.shape == (t, s)
+    for i in range(t):
+        at = i + s - t
+        assert mask[i].tolist() == [at - left <= key <= at + right for key in range(s)]
+
+
+def test_a_causal_window_of_w_lets_each_query_see_w_positions_itself_included():
+    """Mistral's 4096 is such a number: left is one less."""
+    mask = window_mask(11, left=3 - 1)
+    assert mask.sum(dim=1).tolist() == [1, 2, *[3] * 9]
+    assert mask.diagonal().all()
+
+
+def test_a_window_of_everything_is_no_window():
+    assert torch.equal(window_mask(5, 7, left=6), causal_mask(5, 7))
+    assert window_mask(5, 7, left=10**12, right=10**12).all()
+
+
+def test_windows_combine_with_other_masks():
+    assert torch.equal(window_mask(7, left=2, right=3) & causal_mask(7), window_mask(7, left=2))
+
+
+@pytest.mark.parametrize("wrong", [{"left": -1}, {"left": 2, "right": -3}])
+def test_a_window_below_zero_is_refused(wrong):
+    name, count = list(wrong.items())[-1]
+    says = rf"{name} must be at least 0, got {count}; it counts the positions on that side, without"
+    with pytest.raises(ValueError, match=says):
+        window_mask(7, **wrong)
 
 
 def test_padding_by_hand():

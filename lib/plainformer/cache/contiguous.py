@@ -4,6 +4,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from plainformer.contracts import require_sizes
+
 
 class ContiguousCache:
     """Room for the keys and values of one layer, `capacity` tokens in each row of a batch.
@@ -31,16 +33,8 @@ class ContiguousCache:
         device: torch.device | str | None = None,
     ):
         d_value = d_head if d_value is None else d_value
-        sizes = {
-            "batch_size": batch_size,
-            "n_kv_heads": n_kv_heads,
-            "capacity": capacity,
-            "d_head": d_head,
-            "d_value": d_value,
-        }
-        for name, size in sizes.items():
-            if size < 1:
-                raise ValueError(f"{name} must be at least 1, got {size}; nothing fits otherwise")
+        require_sizes(batch_size=batch_size, n_kv_heads=n_kv_heads, capacity=capacity)
+        require_sizes(d_head=d_head, d_value=d_value)
         if dtype is not None and not dtype.is_floating_point:
             raise ValueError(
                 f"dtype must hold fractions, got {dtype}; use that of the model's weights"

@@ -2,5 +2,6 @@
 
 from plainformer.inspection.entropy import effective_keys, entropy
 from plainformer.inspection.links import strongest_links
+from plainformer.inspection.memory import MemoryCount
 
-__all__ = ["effective_keys", "entropy", "strongest_links"]
+__all__ = ["MemoryCount", "effective_keys", "entropy", "strongest_links"]
