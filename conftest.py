@@ -10,6 +10,11 @@ import pytest
 # Before anything imports torch or matplotlib, here and in the processes that tests start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # several test processes share two cores
 os.environ.setdefault("MPLBACKEND", "Agg")
+if not any(found for name in ("nvidia[0-9]*", "kfd", "dxg") for found in Path("/dev").glob(name)):
+    # No GPU: Triton kernels run in its interpreter. Read when triton is imported, and an optimiser
+    # or torch.compile does that, so it is too late in a test.
+    assert "triton" not in sys.modules, "triton was imported before TRITON_INTERPRET could be set"
+    os.environ.setdefault("TRITON_INTERPRET", "1")
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ FLOORS = [
     (1, "positions.sinusoidal positions.buckets positions.alibi"),
     (1, "positions.rotary positions.rotary_scaling"),
     (1, "flash.semantics < flash.online_softmax < flash.tiled flash.triton_kernels"),
-    (1, "flash.launch < flash.attention < flash.occupancy < flash.bench"),
+    (1, "flash.launch flash.try_triton < flash.attention < flash.occupancy < flash.bench"),
     (2, "norms embeddings feed_forward positions.relative_bias cache.contiguous < cache"),
     (2, "attention.multi_head < attention.grouped_query attention.longformer < attention.latent"),
     (3, "blocks"),

@@ -508,9 +508,10 @@ MISTAKES: dict[str, str] = {
     "tables_swapped": "This returns the table of places first: words come first.",
     "beside_not_above": "This puts the two side by side: the matrix gets more rows, not more "
     "columns.",
-    "half_each": "This takes half of each: e and p come in whole.",
+    "half_each": "This takes half of each: both come in whole.",
     "zeros_below": "This has zeros where the place comes in: the sum heeds both.",
-    "rows_twice": "This repeats each row where it stands: first comes all of e, then all of p.",
+    "rows_twice": "This repeats each row where it stands: first come all rows for e, then all for "
+    "u.",
     "buckets_of_an_encoder": "These are an encoder's buckets, half of them for keys that come "
     "later: in a decoder all are for those behind.",
     "keys_ahead_bucketed": "This counts how far ahead a key lies: query minus key is how far back.",
@@ -520,13 +521,12 @@ MISTAKES: dict[str, str] = {
     "the s positions.",
     "rounded_up": "This rounds the wide buckets up: down is asked for.",
     "rounded_to_nearest": "This rounds the wide buckets to the nearest: down is asked for.",
-    "no_wide_buckets": "This gives each distance a bucket of its own until they run out: the second "
-    "half of the buckets is wide.",
-    "log_of_the_distance": "This takes the logarithms of r and of max_distance: both are divided by "
-    "half first.",
+    "no_wide_buckets": "This gives each distance a bucket of its own until they run out: the "
+    "second half of the buckets is wide.",
+    "log_of_the_distance": "This takes the logarithms of r and of max_distance: both are divided "
+    "by half first.",
     "last_bucket_unused": "This never uses the last bucket: n_buckets - 1 is the highest.",
     "heads_last": "This is (t, s, h): the heads come first.",
-    "transposed_bias": "This has queries and keys in each other's place.",
     "further_is_better": "This adds what should be subtracted: the further away, the lower.",
     "keys_ahead_raised": "This raises the scores of keys ahead: distance counts to both sides.",
     "keys_ahead_free": "This gives keys ahead a 0: distance counts to both sides.",
@@ -716,8 +716,8 @@ MISTAKES: dict[str, str] = {
     "whole_fields_added": "This adds whole windows: the next one starts at the edge of the last, "
     "not beside it.",
     "one_side_only": "This counts one side: the window has two.",
-    "one_look_is_enough": "One layer is enough for the global token only: two others see each other "
-    "through it.",
+    "one_look_is_enough": "One layer is enough for the global token only: two others see each "
+    "other through it.",
     "global_token_ignored": "This is what windows give without the global token.",
     "there_back_and_out": "That is one too many: to the global token, and from it.",
     "normaliser_missing": "This is the sum before it is divided: the weights of a query do not sum "
@@ -788,4 +788,83 @@ MISTAKES: dict[str, str] = {
     "original_page_kept": "The last answer to write need not copy: it is the only user by then.",
     "prompt_not_counted": "This leaves out the full pages of the prompt, which are there once.",
     "one_answer_only": "This is the count for a single answer.",
+    "old_sum_not_rescaled": "This adds to the old sum as it was: it was relative to the old "
+    "largest score, so bring it along.",
+    "rescaled_upside_down": "This multiplies the old sum by exp(new - old): a larger largest "
+    "score makes it smaller.",
+    "largest_from_zero": "This takes the largest score for at least 0: scores far below 0 are "
+    "lost. Nothing has been seen yet, so begin with -inf.",
+    "largest_of_piece_only": "This keeps the largest score of the newest piece: m is the largest "
+    "so far.",
+    "new_sum_by_own_largest": "This takes the new scores relative to the largest of their own "
+    "piece: both sums must be relative to the same number.",
+    "largest_not_taken_off": "This takes the exponentials of the scores as they are: take the "
+    "largest off first.",
+    "one_largest_for_all": "This takes one largest score for all rows: each row has its own.",
+    "empty_piece_nan": "A row that has seen nothing gives NaN: -inf minus -inf is not a number. "
+    "It stays at (-inf, 0).",
+    "parts_averaged": "This gives every part the same say: a part with larger scores counts more.",
+    "parts_added": "This adds the parts: each is an average already, so average them.",
+    "weighted_by_lse": "This weighs by lse itself: it is a logarithm, of any sign.",
+    "shared_over_queries": "The weights of one query sum to 1 over the parts, not over the "
+    "queries.",
+    "powers_overflow": "exp(lse) overflows where lse is large: take the largest off first.",
+    "largest_lse_only": "The output is right; lse is the largest of the parts': sum their powers.",
+    "lse_added": "The output is right; lse is the sum of the logarithms: it is the logarithm of a "
+    "sum.",
+    "lse_averaged": "The output is right; lse is the mean of the parts': it is that of all scores.",
+    "output_not_rescaled": "The weighted sum of values is not brought along when a larger score "
+    "comes.",
+    "total_not_rescaled": "The sum of exponentials is not brought along when a larger score comes.",
+    "nothing_rescaled": "The old sums are not brought along when a larger score comes.",
+    "divided_in_the_loop": "This divides after every tile: sums go on as sums, divide once at the "
+    "end.",
+    "tiles_averaged": "This averages the tiles' own results: a tile with larger scores counts "
+    "more.",
+    "last_tile_only": "This equals attention to the last tile of keys alone.",
+    "lse_without_largest": "The output is right; lse lacks the largest score, which was taken off.",
+    "lse_without_logarithm": "The output is right; lse adds the sum to the largest score: take "
+    "the logarithm of the sum.",
+    "tail_ignored": "What lies in memory past the last key is counted like a key.",
+    "tail_gets_zero": "Past the last key the score is 0 here, and exp(0) is 1: 0 is no small "
+    "score.",
+    "tail_dropped": "The keys after the last whole tile are left out.",
+    "tail_values_kept": "The weights past the last key are 0, but 0 times NaN is NaN: the values "
+    "there must go, too.",
+    "masked_after_exponential": "The tail is hidden after the exponential: it has taken part in "
+    "the largest score by then.",
+    "one_key_too_many": "This takes one key too many: key number s does not exist.",
+    "full_tile_hidden": "Where tiles divide the keys, the last tile is a whole one: nothing is "
+    "hidden in it.",
+    "every_tile": "This takes every tile, those that nobody sees included.",
+    "edge_tiles_skipped": "Tiles of which the queries see a part are left out.",
+    "edge_tiles_unmasked": "Tiles on the edge are taken whole: hide what comes after each query.",
+    "first_query_decides": "The first query of a tile decides here how far all look: the last "
+    "sees furthest.",
+    "keys_read_once": "This reads keys and values once: every tile of queries meets all of them.",
+    "values_not_counted": "Keys are counted here, values are not.",
+    "queries_read_again": "This reads the queries again for each tile of keys: here they stay, "
+    "and keys and values pass by.",
+    "both_read_again": "This reads the queries for each of their tiles: a query belongs to one "
+    "tile.",
+    "tiles_by_width": "The number of passes over the keys is that of the tiles of queries.",
+    "own_queries_not_counted": "The queries themselves are read, too, once.",
+    "lse_not_counted": "One number a query is missing: its log-sum-exp.",
+    "scores_written": "The scores are never written here.",
+    "written_for_each_tile": "A query's output is written once, when all its keys have passed.",
+    "half_the_flops": "That is half: there are two products, and a multiply-add counts two.",
+    "work_divided": "Tiles move less; they do not compute less.",
+    "table_written_once": "The table is moved four times: scores written and read, weights "
+    "written and read.",
+    "table_twice": "The table is moved four times: scores written and read, weights written and "
+    "read.",
+    "table_three_times": "The table is moved four times: scores written and read, weights written "
+    "and read.",
+    "table_only": "Queries, keys, values and the output move, too.",
+    "half_of_all": "The tiles on the diagonal are visited whole, so it is more than half.",
+    "edge_tiles_not_counted": "The tiles on the diagonal are visited, too.",
+    "sums_not_divided": "The sums are not divided by the sum of the exponentials.",
+    "program_number_forgotten": "Only the first tile of queries is written: which one is a "
+    "program's own says its number.",
+    "stored_past_the_end": "Rows past the last query were written: store with a mask.",
 }
