@@ -808,7 +808,8 @@ MISTAKES: dict[str, str] = {
     "weighted_by_lse": "This weighs by lse itself: it is a logarithm, of any sign.",
     "shared_over_queries": "The weights of one query sum to 1 over the parts, not over the "
     "queries.",
-    "powers_overflow": "exp(lse) overflows where lse is large: take the largest off first.",
+    "powers_overflow": "The power exp(lse) overflows where lse is large: take the largest lse off "
+    "first.",
     "largest_lse_only": "The output is right; lse is the largest of the parts': sum their powers.",
     "lse_added": "The output is right; lse is the sum of the logarithms: it is the logarithm of a "
     "sum.",

@@ -108,7 +108,8 @@ def compile_all(cases: list[Compiled]) -> list[Compiled]:
         )
     if done.returncode:
         raise RuntimeError(f"the compiler did not finish:\n{done.stderr}")
-    return [Compiled(**row) for row in json.loads(done.stdout)]
+    # JSON knows no tuples.
+    return [Compiled(**row | {"blocks": tuple(row["blocks"])}) for row in json.loads(done.stdout)]
 
 
 def _compile(case: dict) -> dict:
@@ -147,7 +148,9 @@ def _compile(case: dict) -> dict:
     try:
         compiled = triton.compile(source, target=target, options=options)
     except Exception as error:  # whatever a compiler stumbles over is a line of the report
-        return case | {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+        # Its first line says where, its last one why.
+        lines = f"{type(error).__name__}: {error}".splitlines()
+        return case | {"error": " ... ".join(dict.fromkeys([lines[0], lines[-1]]))}
     read = _read_cuda if target.backend == "cuda" else _read_amd
     wide = len(re.findall(r"arith\.muli .*i64", compiled.asm["ttir"]))
     return case | {"shared": compiled.metadata.shared, "wide": wide, **read(compiled)}
