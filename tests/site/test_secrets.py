@@ -44,11 +44,12 @@ def region(text: str, marks: tuple[str, str]) -> list[str]:
 def secrets(slug: str, marks: tuple[str, str]) -> list[str]:
     """The marked lines of a chapter that everybody may not read anyway.
 
-    Everybody may read the student notebook and the library, which shares a line here and there.
+    Everybody may read the student notebooks and the library, which share a line here and there.
     """
-    notebook = json.loads((build_book.ROOT / "chapters" / f"{slug}.ipynb").read_text("utf-8"))
+    notebooks = sorted((build_book.ROOT / "chapters").glob("*.ipynb"))
     library = (build_book.ROOT / "lib" / "plainformer").rglob("*.py")
-    texts = ["".join(cell["source"]) for cell in notebook["cells"]]
+    cells = [cell for path in notebooks for cell in json.loads(path.read_text("utf-8"))["cells"]]
+    texts = ["".join(cell["source"]) for cell in cells]
     shown = squeezed("\n".join(texts + [path.read_text("utf-8") for path in library]))
     lines = [line for cell in source.load(slug).cells for line in region(cell.text, marks)]
     return [line for line in lines if len(line) > SHORTEST and squeezed(line) not in shown]
