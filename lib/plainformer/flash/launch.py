@@ -167,7 +167,7 @@ def triton_backward(
 
     lse_strides = (0, 0, 0) if grad_lse is None else grad_lse.stride()
     arguments = o, grad_o, grad_lse, delta, *grad_o.stride(), *lse_strides, h, t
-    constants = {"D_VALUE": d_value, "BLOCK_V": _padded(d_value), "BLOCK_M": DELTA.queries}
+    constants = {"D_VALUE": d_value, "BLOCK_V": padded(d_value), "BLOCK_M": DELTA.queries}
     programs = b * h * _count(t, DELTA.queries)
     _run(kernels().delta_kernel, programs, arguments, constants, DELTA)
 
@@ -198,8 +198,8 @@ def _constants(q: Tensor, v: Tensor, blocks: Blocks) -> dict[str, int]:
     return {
         "D_HEAD": q.shape[3],
         "D_VALUE": v.shape[3],
-        "BLOCK_D": _padded(q.shape[3]),
-        "BLOCK_V": _padded(v.shape[3]),
+        "BLOCK_D": padded(q.shape[3]),
+        "BLOCK_V": padded(v.shape[3]),
         "BLOCK_M": blocks.queries,
         "BLOCK_N": blocks.keys,
         "UPCAST": q.dtype == torch.bfloat16 and is_interpreted(),
@@ -212,10 +212,10 @@ def _blocks(q: Tensor, v: Tensor, kernel: str) -> Blocks:
         found = torch.cuda.get_device_properties(q.device)
         major, minor = torch.cuda.get_device_capability(q.device)
         arch = found.gcnArchName.split(":")[0] if torch.version.hip else f"sm_{major}{minor}"
-    return blocks_for(arch, max(_padded(q.shape[3]), _padded(v.shape[3])), kernel, q.dtype)
+    return blocks_for(arch, max(padded(q.shape[3]), padded(v.shape[3])), kernel, q.dtype)
 
 
-def _padded(width: int) -> int:
+def padded(width: int) -> int:
     """The power of two that holds it; the products of tensor cores begin at 16."""
     return max(16, 1 << (width - 1).bit_length())
 
