@@ -207,12 +207,17 @@ def _constants(q: Tensor, v: Tensor, blocks: Blocks) -> dict[str, int]:
 
 
 def _blocks(q: Tensor, v: Tensor, kernel: str) -> Blocks:
-    arch = "sm_90"  # in the interpreter, any will do
-    if q.device.type == "cuda":
-        found = torch.cuda.get_device_properties(q.device)
-        major, minor = torch.cuda.get_device_capability(q.device)
-        arch = found.gcnArchName.split(":")[0] if torch.version.hip else f"sm_{major}{minor}"
-    return blocks_for(arch, max(padded(q.shape[3]), padded(v.shape[3])), kernel, q.dtype)
+    widest = max(padded(q.shape[3]), padded(v.shape[3]))
+    return blocks_for(architecture(q.device), widest, kernel, q.dtype)
+
+
+def architecture(device: torch.device) -> str:
+    """The name of a device's kind in the table; in the interpreter, any will do."""
+    if device.type != "cuda":
+        return "sm_90"
+    if torch.version.hip:
+        return torch.cuda.get_device_properties(device).gcnArchName.split(":")[0]
+    return "sm_{}{}".format(*torch.cuda.get_device_capability(device))
 
 
 def padded(width: int) -> int:
