@@ -569,6 +569,10 @@ MISTAKES: dict[str, str] = {
     "one_position_early": "This puts the new tokens one position too early: the first of them "
     "stands at n.",
     "kept_turned_again": "This turns the kept keys again: they were turned when they came.",
+    "all_turned_again": "This turns all keys once more before the scores are made: each is turned "
+    "once, when it comes.",
+    "axes_reshaped": "The shape is right and the numbers are in wrong places: moving the heads to "
+    "the front is a permute, not a reshape.",
     "values_turned_too": "This turns the values, too: only queries and keys are turned.",
     "query_not_turned": "This does not turn the new queries.",
     "new_key_not_turned": "This does not turn the new keys.",
@@ -605,6 +609,8 @@ MISTAKES: dict[str, str] = {
     "last t of the s tokens.",
     "piece_without_mask": "This hides nothing: in a piece of several tokens, the earlier ones must "
     "not see the later ones.",
+    "later_piece_without_mask": "The first piece is right. Later ones hide nothing: in a piece of "
+    "several tokens, the earlier ones must not see the later ones.",
     "newest_key_hidden": "This hides each token from itself: it may look at its own key.",
     "newest_in_front": "This puts new keys and values in front of the old ones: the oldest come "
     "first.",
@@ -699,6 +705,11 @@ MISTAKES: dict[str, str] = {
     "reaches w - 1 back.",
     "window_both_ways": "This looks ahead, too: a causal window looks back only.",
     "window_back_only": "This looks back only, where the window has two sides.",
+    "causal_without_window": "The causal half has no far end: a query sees w positions, not all "
+    "before it.",
+    "causal_both_ways": "The causal half looks ahead as well: a query sees what came before it "
+    "and itself.",
+    "sides_one_short": "With two sides, each is one position short: w / 2 on each.",
     "window_ignored": "The window plays no part here: this is what attention without it gives.",
     "first_rows_counted_full": "This counts w cells in every row: the first rows have fewer.",
     "own_cell_forgotten": "This leaves out each query's own cell.",
@@ -754,6 +765,7 @@ MISTAKES: dict[str, str] = {
     "too: they have their own.",
     "global_query_only": "This takes global queries with ordinary keys and values: a global token "
     "looks at global_k and global_v.",
+    "global_keys_only": "This lets a global token ask with its row of q: it asks with global_q.",
     "global_key_for_local": "This shows global_k and global_v of a global token to the others: "
     "they see its ordinary key and value.",
     "global_key_counted_twice": "This counts a global token twice where it stands in the window, "

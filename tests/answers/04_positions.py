@@ -787,6 +787,18 @@ WRONG = {
         ),
     },
     "04-relative-bias-buckets": {
+        "reshaped in place of permuted": (
+            """
+def bucket_bias(table, t, s, max_distance):
+    half = table.shape[0] // 2
+    r = torch.arange(s - t, s)[:, None] - torch.arange(s)[None, :]
+    ratio = r.clamp(min=1).double() / half
+    far = half + (half * ratio.log() / math.log(max_distance / half)).floor().long()
+    bucket = torch.where(r < half, r.clamp(min=0), far.clamp(max=table.shape[0] - 1))
+    return table[bucket].reshape(table.shape[1], t, s)
+""",
+            "is a permute",
+        ),
         "an encoder's": (
             _body(
                 "def bucket_bias(table, t, s, max_distance):",
@@ -998,6 +1010,18 @@ WRONG = {
         ),
     },
     "04-rope-offset": {
+        "all turned again for the scores": (
+            """
+def go_on(q, k, v, kept_k, kept_v, freqs):
+    n, t = kept_k.shape[2], q.shape[2]
+    at = torch.arange(n, n + t)
+    q, k = rotate_interleaved(q, at, freqs), rotate_interleaved(k, at, freqs)
+    keys, values = torch.cat([kept_k, k], 2), torch.cat([kept_v, v], 2)
+    turned = rotate_interleaved(keys, torch.arange(n + t), freqs)
+    return dot_product_attention(q, turned, values, causal_mask(t, n + t)), keys, values
+""",
+            "once, when it comes",
+        ),
         "from zero": (_go_on(positions="torch.arange(t)"), "from 0 again"),
         "one late": (_go_on(positions="torch.arange(n + 1, n + t + 1)"), "one position too far"),
         "one early": (_go_on(positions="torch.arange(n, n + t) - 1"), "one position too early"),

@@ -540,8 +540,7 @@ WRONG = {
         ),
         "mask only at first": (
             _read(mask="causal_mask(q.shape[1]) if cache is None else None"),
-            None,
-            "right until a piece of two tokens comes later; the message shows the case",
+            "first piece is right",
         ),
         "own key hidden": (
             _read(

@@ -673,6 +673,30 @@ def _says(**wrong: str) -> str:
 
 WRONG = {
     "06-window-mask": {
+        "causal without a far end": (
+            """
+def window(t, s, w, causal):
+    back = torch.arange(s - t, s)[:, None] - torch.arange(s)
+    return back >= 0 if causal else back.abs() <= w // 2
+""",
+            "no far end",
+        ),
+        "causal to both sides": (
+            """
+def window(t, s, w, causal):
+    back = torch.arange(s - t, s)[:, None] - torch.arange(s)
+    return back.abs() < w if causal else back.abs() <= w // 2
+""",
+            "looks ahead as well",
+        ),
+        "sides strictly below half": (
+            """
+def window(t, s, w, causal):
+    back = torch.arange(s - t, s)[:, None] - torch.arange(s)
+    return (back >= 0) & (back < w) if causal else back.abs() < w // 2
+""",
+            "one position short",
+        ),
         "one too wide": (_window("w", "0", "w // 2, w // 2"), "one position too many"),
         "one too narrow": (
             _window("w - 2", "0", "w // 2, w // 2 - 1"),
@@ -946,6 +970,16 @@ WRONG = {
         ),
     },
     "06-global-attention": {
+        "global tokens ask with q": (
+            """
+def with_global(q, k, v, global_q, global_k, global_v, is_global, one_sided):
+    place = torch.arange(len(q))
+    near = (place[:, None] - place).abs() <= one_sided
+    local = dot_product_attention(q, k, v, near | is_global)
+    return torch.where(is_global[:, None], dot_product_attention(q, global_k, global_v), local)
+""",
+            "asks with global_q",
+        ),
         "rows only": (_global(seen="near"), "nobody far away sees them"),
         "columns only": (
             _global(rows="torch.zeros_like(is_global)[:, None]"),

@@ -70,6 +70,10 @@ def _old_tokens_only(x, cache, *rest) -> tuple[Tensor, Kept]:
     return _read_on(x, cache, *rest, mask=lambda t, s: _back(t, s, -1))
 
 
+def _no_mask_later(x, cache, *rest) -> tuple[Tensor, Kept]:
+    return _read_on(x, cache, *rest, mask=_back if cache is None else _no_mask)
+
+
 def _no_mask(t: int, s: int) -> Bool[Tensor, "t s"]:
     return torch.ones(t, s, dtype=torch.bool)
 
@@ -86,6 +90,7 @@ READ_ON = {
     "values_turned": lambda *a: _read_on(*a, turned="qkv"),
     "piece_mask_top_left": lambda *a: _read_on(*a, mask=_top_left),
     "piece_without_mask": lambda *a: _read_on(*a, mask=_no_mask),
+    "later_piece_without_mask": _no_mask_later,
     "newest_key_hidden": _old_tokens_only,
     "newest_in_front": lambda *a: _read_on(*a, newest_first=True),
     "cache_not_read": lambda *a: _read_on(*a, forget=True),

@@ -45,6 +45,15 @@ WINDOW = {
     "window_both_ways": lambda t, s, w, causal: _band(t, s, w // 2, w // 2),
     "window_back_only": lambda t, s, w, causal: _band(t, s, w - 1, 0),
     "window_ignored": lambda t, s, w, causal: _band(t, s, FAR, 0 if causal else FAR),
+    "causal_without_window": lambda t, s, w, causal: _band(
+        t, s, *((FAR, 0) if causal else (w // 2, w // 2))
+    ),
+    "causal_both_ways": lambda t, s, w, causal: _band(
+        t, s, *((w - 1, w - 1) if causal else (w // 2, w // 2))
+    ),
+    "sides_one_short": lambda t, s, w, causal: _band(
+        t, s, *((w - 1, 0) if causal else (w // 2 - 1, w // 2 - 1))
+    ),
     "diagonal_hidden": lambda t, s, w, causal: _band(t, s, *_sides(w, causal)) & ~_band(t, s, 0, 0),
     "top_left": lambda t, s, w, causal: _band(t, s, *_sides(w, causal), shift=0),
     "looks_forward": lambda t, s, w, causal: _band(t, s, *reversed(_sides(w, causal))),
@@ -254,6 +263,10 @@ def _global_query_only(q, k, v, global_q, global_k, global_v, is_global, one_sid
     return _with_global(q, k, v, global_q, k, v, is_global, one_sided)
 
 
+def _global_keys_only(q, k, v, global_q, global_k, global_v, is_global, one_sided) -> Rows:
+    return _with_global(q, k, v, q, global_k, global_v, is_global, one_sided)
+
+
 def _global_everywhere(q, k, v, global_q, global_k, global_v, is_global, one_sided) -> Rows:
     """Local queries meet the global keys and values of global tokens."""
     mixed_k = torch.where(is_global[:, None], global_k, k)
@@ -297,6 +310,7 @@ GLOBAL = {
     "global_token_ignored": lambda *args: _with_global(*args, columns=False, rows=False),
     "one_projection_for_both": _one_projection,
     "global_query_only": _global_query_only,
+    "global_keys_only": _global_keys_only,
     "global_key_for_local": _global_everywhere,
     "global_key_counted_twice": _counted_twice,
     "one_side_halved": _halved,

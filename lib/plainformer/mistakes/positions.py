@@ -297,6 +297,7 @@ BUCKET_BIAS = {
     "log_of_the_distance": lambda *a: _bias(*a, inner=False),
     "last_bucket_unused": lambda table, t, s, d: _bias(table, t, s, d, top=len(table) - 1),
     "heads_last": lambda *a: _bias(*a).permute(1, 2, 0),
+    "axes_reshaped": lambda *a: _bias(*a).permute(1, 2, 0).reshape(_bias(*a).shape),
 }
 
 
@@ -430,6 +431,7 @@ def _go_on(
     turn_v: bool = False,
     kept_again: bool = False,
     keep_unturned: bool = False,
+    scores_again: bool = False,
     mask: str = "bottom right",
     new_first: bool = False,
     new_only: bool = False,
@@ -447,7 +449,8 @@ def _go_on(
     all_k = torch.cat(order(old_k, k), dim=-2)
     all_v = torch.cat(order(kept_v, v), dim=-2)
     diagonal = {"bottom right": n, "top left": 0, "none": n + t}[mask]
-    out = _attend(q, k, v, 0) if new_only else _attend(q, all_k, all_v, diagonal)
+    seen_k = _rotated(all_k, torch.arange(n + t), freqs) if scores_again else all_k
+    out = _attend(q, k, v, 0) if new_only else _attend(q, seen_k, all_v, diagonal)
     if keep_unturned:
         all_k = torch.cat([old_k, plain_k], dim=-2)
     return [out, all_k, all_v]
@@ -462,6 +465,7 @@ GO_ON = {
     "one_position_late": _go_on_with(late=1),
     "one_position_early": _go_on_with(late=-1),
     "kept_turned_again": _go_on_with(kept_again=True),
+    "all_turned_again": _go_on_with(scores_again=True),
     "values_turned_too": _go_on_with(turn_v=True),
     "query_not_turned": _go_on_with(turn_q=False),
     "new_key_not_turned": _go_on_with(turn_k=False),
