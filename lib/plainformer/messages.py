@@ -836,6 +836,8 @@ MISTAKES: dict[str, str] = {
     "more.",
     "last_tile_only": "This equals attention to the last tile of keys alone.",
     "lse_without_largest": "The output is right; lse lacks the largest score, which was taken off.",
+    "total_for_lse": "This hands in the sum of exponentials itself: lse is m plus its logarithm.",
+    "last_key_dropped": "This hides one key too many at the end: keys 0 to s - 1 are real.",
     "lse_without_logarithm": "The output is right; lse adds the sum to the largest score: take "
     "the logarithm of the sum.",
     "tail_ignored": "What lies in memory past the last key is counted like a key.",

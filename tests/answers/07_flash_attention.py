@@ -194,6 +194,13 @@ def but(template: str, right: dict, **changed: str) -> str:
 
 RIGHT = {
     "07-online-softmax": {
+        "through the logarithm": """
+def meet(m, l, scores):
+    new = torch.maximum(m, scores.amax(dim=1))
+    lse = torch.logaddexp(m + l.log(), scores.logsumexp(dim=1))
+    seen = new > -math.inf
+    return new, torch.where(seen, (lse - torch.where(seen, new, 0.0)).exp(), 0.0)
+""",
         "where": but(MEET, RIGHT_MEET),
         "through log-sum-exp": """
 def meet(m, l, scores):
@@ -543,6 +550,26 @@ def meet(m, l, scores):
         ),
     },
     "07-merge-partials": {
+        "powers not divided": (
+            """
+def merge(o, lse):
+    largest = lse.amax(dim=0)
+    powers = (lse - largest.masked_fill(largest == -math.inf, 0.0)).exp()
+    total = powers.sum(dim=0)
+    return torch.einsum('pt,ptd->td', powers, o), largest + total.log()
+""",
+            "sums are not divided",
+        ),
+        "lse lacks the largest": (
+            """
+def merge(o, lse):
+    largest = lse.amax(dim=0)
+    powers = (lse - largest.masked_fill(largest == -math.inf, 0.0)).exp()
+    total = powers.sum(dim=0)
+    return torch.einsum('pt,ptd->td', powers, o) / total.clamp(min=1e-30)[:, None], total.log()
+""",
+            "lacks the largest",
+        ),
         "plain mean": (but(MERGE, RIGHT_MERGE, out="o.mean(dim=0)"), "same say"),
         "plain sum": (but(MERGE, RIGHT_MERGE, out="o.sum(dim=0)"), "average them"),
         "weighted by lse": (
@@ -584,6 +611,10 @@ def merge(o, lse):
         ),
     },
     "07-flash-forward": {
+        "the sum for its logarithm": (
+            but(FLASH, RIGHT_FLASH, lse="l"),
+            "m plus its logarithm",
+        ),
         "output not brought along": (
             but(FLASH, RIGHT_FLASH, weighted="a + p @ v_tile"),
             "weighted sum of values is not brought along",
@@ -659,6 +690,10 @@ def flash(q, k, v, rows, columns):
         ),
     },
     "07-ragged-tiles": {
+        "last key dropped": (
+            but(RAGGED, RIGHT_RAGGED).replace("< s\n", "< s - 1\n"),
+            "one key too many at the end",
+        ),
         "tail counted": (
             but(RAGGED, RIGHT_RAGGED, masked="scores", values="v"),
             "counted like a key",

@@ -78,6 +78,11 @@ def _merged(o: Tensor, lse: Tensor, *, fault: str) -> tuple[Tensor, Tensor]:
         total = lse.sum(dim=0)
     if fault == "lse_averaged":
         total = lse.mean(dim=0)
+    largest = lse.amax(dim=0).masked_fill(lse.amax(dim=0) == -INF, 0.0)
+    if fault == "lse_without_largest":
+        total = total - largest
+    if fault == "sums_not_divided":
+        weights = (lse - largest).exp()
     return (weights[..., None] * o).sum(dim=0), total
 
 
@@ -93,6 +98,8 @@ MERGE = {
         "largest_lse_only",
         "lse_added",
         "lse_averaged",
+        "lse_without_largest",
+        "sums_not_divided",
     )
 }
 
@@ -139,6 +146,8 @@ def _forward(
         lse = total.log().squeeze(1)
     if fault == "lse_without_logarithm":
         lse = (m + total).squeeze(1)
+    if fault == "total_for_lse":
+        lse = total.squeeze(1)
     if fault == "divided_in_the_loop":
         return weighted, lse
     return weighted / total, lse
@@ -157,6 +166,7 @@ FORWARD = {
         "largest_not_taken_off",
         "lse_without_largest",
         "lse_without_logarithm",
+        "total_for_lse",
         "unscaled",
         "divided_by_d_head",
     )
@@ -182,7 +192,8 @@ def _ragged(q: Matrix, load: Load, s: int, width: int, *, fault: str) -> Matrix:
     end = s // width * width if fault == "tail_dropped" else s
     for start in range(0, end, width):
         k, v = load(start)
-        real = torch.arange(start, start + width) < s + (fault == "one_key_too_many")
+        shift = {"one_key_too_many": 1, "last_key_dropped": -1}.get(fault, 0)
+        real = torch.arange(start, start + width) < s + shift
         if fault == "full_tile_hidden" and start + width >= s:
             real = torch.arange(width) < s % width
         if fault == "tail_ignored":
@@ -213,6 +224,7 @@ RAGGED = {
         "tail_values_kept",
         "masked_after_exponential",
         "one_key_too_many",
+        "last_key_dropped",
         "full_tile_hidden",
     )
 }
