@@ -626,6 +626,17 @@ MISTAKES: dict[str, str] = {
     "them.",
     "cache_not_handed_on": "This starts every piece with None: hand on what the call before "
     "returned.",
+    "few_pieces_only": "This cuts into three pieces at most: some faults come with the fourth.",
+    "four_pieces_only": "This cuts into four pieces at most: x can be cut into as many as it has "
+    "tokens.",
+    "like_pieces_only": "This cuts into pieces of one length: some faults need unlike ones.",
+    "differences_cancel": "This adds the differences up, and some cancel: each entry counts alone.",
+    "mean_difference": "This takes the mean difference: one entry that is off disappears among "
+    "many.",
+    "one_way_is_enough": "This is content with one way of cutting: all of them must agree.",
+    "nothing_turned": "This turns neither queries nor keys.",
+    "old_not_handed_on": "The old keys and values are read and then lost: hand them on with the "
+    "new ones.",
     "rounding_is_a_fault": "This calls rounding a fault: differences up to 1e-4 do not count.",
     "small_faults_pass": "This lets small faults pass: anything above 1e-4 counts.",
     "nan_passes": "This lets NaN pass: a comparison with NaN is False, so ask what is near, not "

@@ -1,5 +1,6 @@
 """Values in a few words, for messages. Also the one place that knows what counts as a tensor."""
 
+import inspect
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -96,6 +97,8 @@ def _line_behind(error: Exception) -> traceback.FrameSummary | None:
 
 
 def _argument(value) -> str:
+    if inspect.isfunction(value):  # its address would be another one each time
+        return f"the function {value.__name__}"
     tensor = as_tensor(value)
     if tensor is None:
         return _cut(repr(value))

@@ -70,6 +70,11 @@ def _old_tokens_only(x, cache, *rest) -> tuple[Tensor, Kept]:
     return _read_on(x, cache, *rest, mask=lambda t, s: _back(t, s, -1))
 
 
+def _old_not_handed_on(x, cache, *rest) -> tuple[Tensor, Kept]:
+    out, (k, v) = _read_on(x, cache, *rest)
+    return out, (k[:, -x.shape[1] :], v[:, -x.shape[1] :])
+
+
 def _no_mask_later(x, cache, *rest) -> tuple[Tensor, Kept]:
     return _read_on(x, cache, *rest, mask=_back if cache is None else _no_mask)
 
@@ -86,6 +91,8 @@ READ_ON = {
     "positions_restart": lambda *a: _read_on(*a, restart=True),
     "keys_turned_again": lambda *a: _read_on(*a, again=True),
     "keys_not_turned": lambda *a: _read_on(*a, turned="q"),
+    "nothing_turned": lambda *a: _read_on(*a, turned=""),
+    "old_not_handed_on": _old_not_handed_on,
     "queries_not_turned": lambda *a: _read_on(*a, turned="k"),
     "values_turned": lambda *a: _read_on(*a, turned="qkv"),
     "piece_mask_top_left": lambda *a: _read_on(*a, mask=_top_left),
@@ -98,7 +105,7 @@ READ_ON = {
 }
 
 # What is in the cache does not tell whether the keys were turned later, for each look.
-KEPT = {key: wrong for key, wrong in READ_ON.items() if key != "keys_not_turned"}
+KEPT = {k: wrong for k, wrong in READ_ON.items() if k not in ("keys_not_turned", "nothing_turned")}
 KEPT["keys_kept_unturned"] = READ_ON["keys_not_turned"]
 
 
@@ -121,6 +128,7 @@ def _agree(
     hand_on: bool = True,
     last_only: bool = False,
     nan_passes: bool = False,
+    distance: Callable = torch.abs,
 ) -> bool:
     want = full(x)
     for way in ways(x.shape[1]):
@@ -133,7 +141,7 @@ def _agree(
         right = want[:, -1:] if last_only else want
         if got.shape != right.shape:
             return False
-        apart = (got - right).abs()[which]
+        apart = distance(got - right)[which]
         if (apart > tolerance).any() if nan_passes else not (apart <= tolerance).all():
             return False
     return True
@@ -151,6 +159,23 @@ def _two_pieces(n: int) -> list[list[int]]:
     return [[i, n - i] for i in range(1, n)]
 
 
+def _like_pieces(n: int) -> list[list[int]]:
+    ways = [[size] * (n // size) + [n % size] for size in range(1, n + 1)]
+    return [[length for length in way if length] for way in ways]
+
+
+def _summed(apart: Tensor) -> Tensor:
+    return apart.sum().abs()
+
+
+def _mean(apart: Tensor) -> Tensor:
+    return apart.abs().mean()
+
+
+def _one_way_is_enough(full: Callable, step: Callable, x: Tokens) -> bool:
+    return any(_agree(full, step, x, lambda n, way=way: [way]) for way in _every_way(x.shape[1]))
+
+
 AGREES = {
     "one_by_one_only": lambda full, step, x: _agree(full, step, x, _one_by_one),
     "only_one_piece": lambda full, step, x: _agree(full, step, x, lambda n: [[n]]),
@@ -159,6 +184,16 @@ AGREES = {
     "last_output_only": lambda full, step, x: _agree(full, step, x, last_only=True),
     "first_sentence_compared": lambda full, step, x: _agree(full, step, x, which=(slice(1),)),
     "cache_not_handed_on": lambda full, step, x: _agree(full, step, x, hand_on=False),
+    "few_pieces_only": lambda full, step, x: _agree(
+        full, step, x, lambda n: [way for way in _every_way(n) if len(way) <= 3]
+    ),
+    "four_pieces_only": lambda full, step, x: _agree(
+        full, step, x, lambda n: [way for way in _every_way(n) if len(way) <= 4]
+    ),
+    "like_pieces_only": lambda full, step, x: _agree(full, step, x, _like_pieces),
+    "differences_cancel": lambda full, step, x: _agree(full, step, x, distance=_summed),
+    "mean_difference": lambda full, step, x: _agree(full, step, x, distance=_mean),
+    "one_way_is_enough": _one_way_is_enough,
     "rounding_is_a_fault": lambda full, step, x: _agree(full, step, x, tolerance=0.0),
     "small_faults_pass": lambda full, step, x: _agree(full, step, x, tolerance=0.01),
     "nan_passes": lambda full, step, x: _agree(full, step, x, nan_passes=True),
