@@ -10,6 +10,7 @@ from plainformer.models.seq2seq import (
     alignment,
     multiplicative_scores,
 )
+from plainformer.models.transformer import Transformer, TransformerConfig
 
 __all__ = [
     "AdditiveSeq2Seq",
@@ -17,6 +18,8 @@ __all__ = [
     "LanguageModel",
     "MultiplicativeSeq2Seq",
     "Seq2SeqConfig",
+    "Transformer",
+    "TransformerConfig",
     "additive_scores",
     "alignment",
     "multiplicative_scores",

@@ -1,0 +1,5 @@
+"""Ways to cut text into symbols and number them."""
+
+from plainformer.tokenizers.chars import CharTokenizer
+
+__all__ = ["CharTokenizer"]
