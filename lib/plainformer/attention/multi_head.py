@@ -4,10 +4,8 @@ from einops import rearrange
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from plainformer.attention.dot_product import attention_weights, dot_product_attention
+from plainformer.attention.dot_product import dot_product_attention
 from plainformer.contracts import require_multiple
-
-Mask = Bool[Tensor, "#t s"] | Bool[Tensor, "#b #t s"] | Bool[Tensor, "#b #h #t s"] | None
 
 
 class MultiHeadAttention(nn.Module):
@@ -47,7 +45,10 @@ class MultiHeadAttention(nn.Module):
         self,
         x: Float[Tensor, "b t d_model"],
         memory: Float[Tensor, "b s d_model"] | None = None,
-        mask: Mask = None,
+        mask: Bool[Tensor, "#t s"]
+        | Bool[Tensor, "#b #t s"]
+        | Bool[Tensor, "#b #h #t s"]
+        | None = None,
     ) -> Float[Tensor, "b t d_model"]:
         """Let every position of `x` look at those of `memory`; without one, at those of `x`.
 
@@ -56,28 +57,11 @@ class MultiHeadAttention(nn.Module):
         every head, so the bias of `out_proj` is all that is left.
         """
         memory = x if memory is None else memory
+        if mask is not None and mask.ndim == 3:
+            mask = mask[:, None]  # (b, 1, t, s): else the sequences would be taken for heads
         q, k, v = (
             rearrange(projected, "b n (h d) -> b h n d", h=self.n_heads)
             for projected in (self.q_proj(x), self.k_proj(memory), self.v_proj(memory))
         )
-        heads = dot_product_attention(q, k, v, _for_heads(mask))
+        heads = dot_product_attention(q, k, v, mask)
         return self.out_proj(rearrange(heads, "b h t d_value -> b t (h d_value)"))
-
-    def weights(
-        self,
-        x: Float[Tensor, "b t d_model"],
-        memory: Float[Tensor, "b s d_model"] | None = None,
-        mask: Mask = None,
-    ) -> Float[Tensor, "b h t s"]:
-        """How much each head looks at each position, for the same arguments: for pictures."""
-        memory = x if memory is None else memory
-        q, k = (
-            rearrange(projected, "b n (h d) -> b h n d", h=self.n_heads)
-            for projected in (self.q_proj(x), self.k_proj(memory))
-        )
-        return attention_weights(q, k, _for_heads(mask))
-
-
-def _for_heads(mask: Mask) -> Mask:
-    """A mask of three axes gets one for the heads: else sequences would be taken for heads."""
-    return mask[:, None] if mask is not None and mask.ndim == 3 else mask

@@ -10,7 +10,6 @@ from plainformer.models.seq2seq import (
     alignment,
     multiplicative_scores,
 )
-from plainformer.models.transformer import Transformer, TransformerConfig
 
 __all__ = [
     "AdditiveSeq2Seq",
@@ -18,8 +17,6 @@ __all__ = [
     "LanguageModel",
     "MultiplicativeSeq2Seq",
     "Seq2SeqConfig",
-    "Transformer",
-    "TransformerConfig",
     "additive_scores",
     "alignment",
     "multiplicative_scores",

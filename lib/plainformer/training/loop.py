@@ -18,16 +18,12 @@ def train(
     n_steps: int,
     generator: torch.Generator,
     max_norm: float | None = None,
-    rate: Callable[[int], float] | None = None,
-    after: Callable[[int], object] | None = None,
 ) -> list[float]:
     """Take `n_steps` optimiser steps and return the loss before each of them.
 
     `draw(generator)` gives the model's arguments and the targets; `loss(output, targets)` is what
-    shall fall. With `max_norm`, gradients whose joint length is greater are shortened to it. With
-    `rate`, step n is taken with the learning rate `rate(n)`, counted from 1; else with the
-    optimiser's own. `after(n)` is called behind step n, to measure or to keep something. The model
-    is left in the mode it came in; the caller says whether that is `train()` or `eval()`.
+    shall fall. With `max_norm`, gradients whose joint length is greater are shortened to it. The
+    model is left in the mode it came in; the caller says whether that is `train()` or `eval()`.
     Raises ValueError when the loss is no longer finite: what follows would be wasted.
     """
     history = []
@@ -43,11 +39,6 @@ def train(
         value.backward()
         if max_norm is not None:
             nn.utils.clip_grad_norm_(model.parameters(), max_norm)
-        if rate is not None:
-            for group in optimizer.param_groups:
-                group["lr"] = rate(step)
         optimizer.step()
         history.append(value.item())
-        if after is not None:
-            after(step)
     return history

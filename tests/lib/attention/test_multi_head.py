@@ -215,25 +215,3 @@ def test_heads_that_do_not_divide_the_width_are_refused():
 def test_a_mask_for_other_keys_is_refused(x):
     with pytest.raises(TypeCheckError, match="mask"):
         MultiHeadAttention(D, H)(x, mask=torch.ones(T, T + 1))
-
-
-@pytest.mark.parametrize("axes", [None, 2, 3, 4])
-def test_the_weights_are_those_of_torch_head_by_head(x, memory, axes):
-    ours, theirs = twins()
-    masks = {
-        2: causal_mask(T, S),
-        3: padding_mask(torch.tensor([7, 4]), S),
-        4: torch.rand(B, H, T, S, generator=generator(4)) < 0.8,
-    }
-    mask = masks.get(axes)
-    hidden = None
-    if mask is not None:
-        full = mask[:, None] if axes == 3 else mask
-        hidden = ~full.expand(B, H, T, S).reshape(B * H, T, S)
-    _, want = theirs(x, memory, memory, attn_mask=hidden, average_attn_weights=False)
-    close(ours.weights(x, memory, mask), want)
-
-
-def test_without_a_memory_the_weights_are_of_the_input_itself(x):
-    ours = drawn(MultiHeadAttention(D, H))
-    assert torch.equal(ours.weights(x), ours.weights(x, x))

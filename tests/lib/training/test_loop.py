@@ -28,10 +28,10 @@ def always_two(g):
     return (torch.tensor([2.0]),), torch.tensor([6.0])
 
 
-def run(draw=always_two, n_steps=2, rate=0.05, schedule=None, **more):
+def run(draw=always_two, n_steps=2, rate=0.05, **more):
     model = Slope()
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
-    more = {"loss": F.mse_loss, "generator": generator(0), "rate": schedule} | more
+    more = {"loss": F.mse_loss, "generator": generator(0)} | more
     return model, train(model, optimizer, draw, n_steps=n_steps, **more)
 
 
@@ -107,29 +107,3 @@ def test_no_steps_change_nothing():
 def test_a_loss_that_is_not_finite_stops_the_loop_and_says_in_which_step():
     with pytest.raises(ValueError, match="got inf in step 1"):
         run(lambda g: ((torch.tensor([1e30]),), torch.tensor([0.0])))
-
-
-def test_the_rate_is_that_of_each_step_counted_from_one():
-    """x = 2, y = 6: the slope is 4 (2w - 6). Rates 0.05, 0.1: w goes 1, 1.8, 1.8 + 0.96."""
-    model, _ = run(n_steps=2, rate=123.0, schedule=lambda n: 0.05 * n)
-    close(model.slope.detach(), torch.tensor(2.76))
-
-
-def test_all_groups_of_parameters_get_the_rate():
-    model = nn.Linear(1, 1)
-    groups = [{"params": [model.weight]}, {"params": [model.bias], "lr": 5.0}]
-    optimizer = torch.optim.SGD(groups, lr=1.0)
-    g = generator(0)
-    how = {"loss": F.mse_loss, "n_steps": 1, "generator": g, "rate": lambda n: 0.25}
-    train(model, optimizer, lambda g: ((torch.ones(1, 1),), torch.ones(1, 1)), **how)
-    assert [group["lr"] for group in optimizer.param_groups] == [0.25, 0.25]
-
-
-def test_after_each_step_something_may_be_kept():
-    """The weights behind the first step and the second, as above: 1.8 and 2.28."""
-    kept, model = [], Slope()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    how = {"n_steps": 2, "generator": generator(0)}
-    after = lambda n: kept.append((n, round(model.slope.item(), 4)))  # noqa: E731
-    train(model, optimizer, always_two, F.mse_loss, after=after, **how)
-    assert kept == [(1, 1.8), (2, 2.28)]
